@@ -882,7 +882,7 @@ struct bi_use {
  * If bi_use_begin fails, the stream may already wait for some of the memories. Nothing has to be undone. If bi_use_end
  * fails for one memory, the order of the remaining memories is still recorded. With BI_EPRODUCER and BI_ECAPTURE the
  * order of the memory that failed is not recorded: synchronise the stream before you release this memory. BI_ECAPTURE
- * may come as late as bi_use_end, because bi_use_begin asks the driver nothing about idle memory.
+ * may come as late as bi_use_end, because bi_use_begin asks the driver nothing if `stream` waits for nothing.
  */
 BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);

@@ -4,8 +4,7 @@
  * Threads: several threads may call any function concurrently. The context is current in the functions that backend.h
  * lists at `begin`, and where a comment says so; other functions make it current themselves. A function restores the
  * calling thread's stack of contexts and its capture mode before it returns. No lock is held while a thread waits for
- * the device. CUDA calls the host functions of pageable.c on a thread of its own; they take no lock and do not call the
- * driver.
+ * the device. CUDA calls the host functions of pageable.c on a thread of its own; they do not call the driver.
  */
 #ifndef BI_CUDA_CUDA_H
 #define BI_CUDA_CUDA_H
@@ -61,20 +60,31 @@ struct bi__cuda_event {
 #define BI__CUDA_SLOT ((size_t)1 << 10)
 #define BI__CUDA_SLOTS 64
 
-/* A chunk is a staging buffer of pinned memory. Pageable memory is copied through it. */
+/*
+ * Copies of more bytes than a buffer use pairs: number of pairs, bytes of one of the two buffers. From 2 MiB on the
+ * engine copies with several threads.
+ */
+#define BI__CUDA_PAIRS 2
+#define BI__CUDA_BUFFER ((size_t)2 << 20)
+#define BI__CUDA_ALL_CHUNKS (BI__CUDA_CHUNKS + BI__CUDA_PAIRS)
+
+/* A chunk is a staging buffer of pinned memory, or a pair of them. Pageable memory is copied through it. */
 struct bi__cuda_chunk {
 	bi__cu_event used; /* recorded on the queue after the chunk's last use; made for the first use */
 	uint64_t queue; /* serial of the queue that used the chunk last; 0: not used yet */
 	uint64_t last_use; /* number of the chunk's last use; a lower number is an older use */
 	int is_lost; /* recording `used` failed: no other queue uses the chunk until take_back_chunks_locked */
+	int is_busy; /* pair: a thread is enqueuing a copy through it, or its stream could not be made */
+	bi__cu_stream stream; /* pair: runs the host functions */
+	bi__cu_event passed[2]; /* pair: recorded after each use of a buffer */
 };
 
 struct bi__cuda_pageable {
-	pthread_mutex_t lock; /* guards the members below; held while the commands for one chunk are enqueued; taken
-				 before bi__cuda.lock */
-	char *bytes; /* pinned memory: those of the chunks, then those of the slots; NULL: the allocation has failed,
-			and the next copy tries again */
-	struct bi__cuda_chunk chunks[BI__CUDA_CHUNKS];
+	pthread_mutex_t lock; /* guards the members below; held while the commands for one chunk are enqueued, but
+				 not for a pair; taken before bi__cuda.lock */
+	char *bytes; /* pinned memory of the chunks, slots and pairs; NULL: the allocation has failed, and the next
+			copy tries again */
+	struct bi__cuda_chunk chunks[BI__CUDA_ALL_CHUNKS]; /* the pairs come last */
 	uint64_t uses;
 	uint64_t claimed; /* bits 1 << number of a slot in use */
 };
@@ -193,6 +203,9 @@ int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **
 int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes,
 		  struct bi__cuda_event **out, struct bi_error *err);
 
+/* Blocks the calling thread until the stream is empty. The context must be current. */
+void bi__cuda_drain(bi__cu_stream stream);
+
 /*
  * bi__cuda_find_capture sets *id to the number of the graph capture that the queue takes part in, or to 0 if there is
  * none. bi__cuda_refuse_capture returns BI_ECAPTURE if there is a capture, with `what` at the end of the message.
@@ -295,33 +308,32 @@ int bi__cuda_copy_nest(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu
  */
 int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err);
 
-/* Pageable host memory that is copied to the device. */
-struct bi__cuda_pageable_source {
-	const void *bytes;
+/*
+ * Enqueues the commands of the device for the bytes [at, at + nbytes) of a copy, which go through `pinned`.
+ * bi__cuda_pageable.lock may be held.
+ */
+typedef int (*bi__cuda_piece_fn)(void *data, bi__cu_pointer pinned, size_t at, size_t nbytes, struct bi_error *err);
+
+/* A copy of pageable host memory, piece by piece. */
+struct bi__cuda_pageable_copy {
+	struct bi__cuda_queue *queue; /* not captured */
+	char *host; /* the pageable bytes; not written to if to_host is 0 */
 	size_t nbytes;
-	int is_immediate; /* 1: the bytes are copied before the call returns */
+	int to_host; /* 1: to the host; 0: to the device */
+	int is_immediate; /* 1: to the device; the bytes are read before the call returns */
+	bi__cuda_piece_fn enqueue;
+	void *data; /* the first argument of `enqueue` */
 };
 
-/*
- * Enqueues the commands that read the source bytes [at, at + nbytes), which are at `chunk` when the commands run.
- * Called with bi__cuda_pageable.lock held.
- */
-typedef int (*bi__cuda_read_fn)(void *data, bi__cu_pointer chunk, size_t at, size_t nbytes, struct bi_error *err);
+/* Host functions in stream order copy the host's side. The context must be current. */
+int bi__cuda_copy_pageable(const struct bi__cuda_pageable_copy *copy, struct bi_error *err);
+/* Copies dense bytes of the device. The queue must not be captured. The context must be current. */
+int bi__cuda_transfer_pageable(struct bi__cuda_queue *queue, char *host, bi__cu_pointer device, size_t nbytes,
+			       int to_host, struct bi_error *err);
 
-/*
- * Copy pageable host memory chunk by chunk. For bi__cuda_send_pageable, a host function in stream order fills the
- * chunk, and `read` enqueues the commands that read the chunk. The queue must not be captured. The context must be
- * current.
- */
-int bi__cuda_send_pageable(struct bi__cuda_queue *queue, const struct bi__cuda_pageable_source *source,
-			   bi__cuda_read_fn read, void *data, struct bi_error *err);
 /* Claims a slot, or returns NULL if none is free. A slot is freed when no work uses it. */
 char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable);
 void bi__cuda_free_slot(struct bi__cuda_pageable *pageable, const char *slot);
-
-int bi__cuda_upload(struct bi__cuda_queue *queue, bi__cu_pointer dst, const void *src, size_t nbytes,
-		    struct bi_error *err);
-int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes, struct bi_error *err);
 
 /*
  * Enqueues a copy by the CPU between two host addresses, in stream order. The queue must not be captured. The context
@@ -331,9 +343,9 @@ int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const v
 			  struct bi_error *err);
 
 /*
- * bi__cuda_make_chunks allocates the pinned memory. It is called when the context is opened, because the allocation may
- * wait for work of the device. bi__cuda_free_chunks waits for the work that uses the chunks. The context must be
- * current; to free, in a relaxed scope.
+ * bi__cuda_make_chunks allocates the pinned memory and makes the streams of the pairs. It is called when the context is
+ * opened, because both may wait for work of the device. bi__cuda_free_chunks waits for the work that uses the chunks.
+ * The context must be current; to free, in a relaxed scope.
  */
 int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *err);
 void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable);

@@ -374,18 +374,6 @@ static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
 	}
 }
 
-/* Waits until a stream is empty whose end could not be recorded. The context must be current. */
-static void drain(struct bi__cuda_queue *queue)
-{
-	struct bi__cuda_scope scope;
-	int rc = bi__cuda_relax(&scope, NULL);
-
-	if (bi__cu->StreamSynchronize(queue->stream) != BI__CU_SUCCESS)
-		bi__cu->StreamSynchronize(queue->stream);
-	if (!rc)
-		bi__cuda_leave(&scope);
-}
-
 /* Records the event of the queue again, which is behind all its kernels then. The context must be current. */
 static int record_use(struct bi__cuda_queue *queue)
 {
@@ -437,7 +425,7 @@ void bi__cuda_use(struct bi__cuda_queue *queue)
 	}
 	rc = bi__cuda_find_capture(queue, &id, NULL);
 	if (rc != BI_ECAPTURE && !(rc == BI_OK && id) && record(queue) && record(queue))
-		drain(queue);
+		bi__cuda_drain(queue->stream);
 }
 
 /* Records the end of the work that uses kernels or chunks, and destroys an own stream. */
@@ -447,7 +435,7 @@ static void close_used(struct bi__cuda_queue *queue)
 
 	if (atomic_load_explicit(&queue->is_used, memory_order_relaxed) && !bi__cuda_find_capture(queue, &id, NULL) &&
 	    !id && bi__cu->StreamQuery(queue->stream) != BI__CU_SUCCESS && record_use(queue) && record_use(queue))
-		drain(queue);
+		bi__cuda_drain(queue->stream);
 	if (queue->is_own)
 		bi__cu->StreamDestroy(queue->stream);
 }

@@ -49,12 +49,12 @@ static int fill_run(const struct bi__cuda_job *job, bi__cu_pointer to, const uns
 	}
 }
 
-/* Copies the part of a large item that is in the chunk to its place in every element. */
-static int read_item(void *data, bi__cu_pointer chunk, size_t at, size_t nbytes, struct bi_error *err)
+/* Copies the part of a large item that is in pinned memory to its place in every element. */
+static int read_item(void *data, bi__cu_pointer pinned, size_t at, size_t nbytes, struct bi_error *err)
 {
 	const struct bi__cuda_job *whole = data;
 	const struct bi__block block = {
-		.kind = BI_HANDLE_CUDA, .handle = (uintptr_t)chunk, .nbytes = nbytes, .cookie = BI__CUDA_PINNED
+		.kind = BI_HANDLE_CUDA, .handle = (uintptr_t)pinned, .nbytes = nbytes, .cookie = BI__CUDA_PINNED
 	};
 	const struct bi__place src = { .block = &block };
 	struct bi__plan plan = *whole->plan;
@@ -71,10 +71,17 @@ static int read_item(void *data, bi__cu_pointer chunk, size_t at, size_t nbytes,
 
 static int fill_from_pinned(struct bi__cuda_job *job, const unsigned char *item, struct bi_error *err)
 {
-	const struct bi__cuda_pageable_source source = { item, job->plan->unit, 1 };
+	const struct bi__cuda_pageable_copy copy = {
+		.queue = job->queue,
+		.host = (char *)(uintptr_t)item,
+		.nbytes = job->plan->unit,
+		.is_immediate = 1,
+		.enqueue = read_item,
+		.data = job,
+	};
 	int rc = bi__cuda_refuse_capture(job->queue, "an item of this size is not filled", err);
 
-	return rc ? rc : bi__cuda_send_pageable(job->queue, &source, read_item, job, err);
+	return rc ? rc : bi__cuda_copy_pageable(&copy, err);
 }
 
 int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err)

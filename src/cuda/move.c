@@ -49,8 +49,7 @@ static int copy_host_linear(const struct bi__cuda_job *job, struct bi_error *err
 		return bi__cuda_copy_by_host(job->queue, reads ? host : block + at, reads ? block + at : host,
 					     plan->unit, err);
 	if (method == THROUGH_PINNED)
-		return reads ? bi__cuda_download(job->queue, host, device, plan->unit, err)
-			     : bi__cuda_upload(job->queue, device, host, plan->unit, err);
+		return bi__cuda_transfer_pageable(job->queue, host, device, plan->unit, reads, err);
 	return reads ? bi__cu_check(bi__cu->MemcpyDtoHAsync(host, device, plan->unit, stream), "cuMemcpyDtoHAsync", err)
 		     : bi__cu_check(bi__cu->MemcpyHtoDAsync(device, host, plan->unit, stream), "cuMemcpyHtoDAsync",
 				    err);

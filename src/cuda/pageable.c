@@ -3,14 +3,19 @@
  * copied through chunks of pinned memory. Host functions (functions that CUDA calls in stream order) fill and empty the
  * chunks.
  *
+ * The host functions of a small copy run on the queue. A large copy uses a pair: a chunk of two buffers, with a stream
+ * for the host functions. The device then copies one buffer while the CPU copies the other.
+ *
  * A chunk is reused after its last use. A queue prefers the chunks that it used last itself, because the order of the
  * queue protects them, and chunks that no work uses. It waits for a chunk of another queue only if there is no other
- * choice, because that queue may be waiting for work of this queue.
+ * choice, because that queue may be waiting for work of this queue. It never waits for a pair of another queue.
  */
 #include "cuda/cuda.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/engine/engine.h"
 
 /* The argument of a host function. The host function frees it. */
 struct job {
@@ -23,8 +28,10 @@ struct job {
 static void run_job(void *data)
 {
 	struct job *job = data;
+	struct bi__plan plan;
 
-	memcpy(job->dst, job->src, job->nbytes);
+	bi__plan_bytes(&plan, 0, 0, job->nbytes);
+	bi__engine_copy(&plan, job->dst, job->src);
 	free(job);
 }
 
@@ -32,7 +39,7 @@ static void run_job(void *data)
  * Enqueues a host function that copies. The bytes of an immediate source are copied into the job before the call
  * returns.
  */
-static int enqueue_job(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes, int is_immediate,
+static int enqueue_job(bi__cu_stream stream, void *dst, const void *src, size_t nbytes, int is_immediate,
 		       struct bi_error *err)
 {
 	struct job *job = malloc(sizeof(*job) + (is_immediate ? nbytes : 0));
@@ -45,7 +52,7 @@ static int enqueue_job(const struct bi__cuda_queue *queue, void *dst, const void
 		memcpy(job->bytes, src, nbytes);
 		job->src = job->bytes;
 	}
-	rc = bi__cu_check(bi__cu->LaunchHostFunc(queue->stream, run_job, job), "cuLaunchHostFunc", err);
+	rc = bi__cu_check(bi__cu->LaunchHostFunc(stream, run_job, job), "cuLaunchHostFunc", err);
 	if (rc)
 		free(job);
 	return rc;
@@ -54,20 +61,42 @@ static int enqueue_job(const struct bi__cuda_queue *queue, void *dst, const void
 int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes,
 			  struct bi_error *err)
 {
-	return enqueue_job(queue, dst, src, nbytes, 0, err);
+	return enqueue_job(queue->stream, dst, src, nbytes, 0, err);
 }
 
+/* Offsets in the pinned memory: the chunks come first, then the slots, then the pairs. */
+#define SLOTS_AT (BI__CUDA_CHUNKS * BI__CUDA_CHUNK)
+#define PAIRS_AT (SLOTS_AT + BI__CUDA_SLOTS * BI__CUDA_SLOT)
+
 /* The context must be current, in a relaxed scope. */
-static int make_chunks_locked(struct bi__cuda_pageable *pageable, struct bi_error *err)
+static int alloc_chunks_locked(struct bi__cuda_pageable *pageable, struct bi_error *err)
 {
 	void *bytes = pageable->bytes;
 	int rc = BI_OK;
 
 	if (!bytes)
-		rc = bi__cuda_alloc_pinned(BI__CUDA_CHUNKS * BI__CUDA_CHUNK + BI__CUDA_SLOTS * BI__CUDA_SLOT, &bytes,
-					   err);
+		rc = bi__cuda_alloc_pinned(PAIRS_AT + BI__CUDA_PAIRS * 2 * BI__CUDA_BUFFER, &bytes, err);
 	pageable->bytes = rc ? NULL : bytes;
 	return rc;
+}
+
+static int make_event(bi__cu_event *event, struct bi_error *err)
+{
+	if (*event)
+		return BI_OK;
+	return bi__cu_check(bi__cu->EventCreate(event, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate", err);
+}
+
+/* Makes the handles that earlier calls have not made. The context must be current. */
+static int make_pair(struct bi__cuda_chunk *pair, struct bi_error *err)
+{
+	int rc = make_event(&pair->used, err);
+
+	for (int i = 0; i < 2 && !rc; i++)
+		rc = make_event(&pair->passed[i], err);
+	if (rc || pair->stream)
+		return rc;
+	return bi__cu_check(bi__cu->StreamCreate(&pair->stream, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate", err);
 }
 
 int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *err)
@@ -77,28 +106,33 @@ int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *er
 
 	if (rc)
 		return rc;
-	rc = make_chunks_locked(pageable, err);
+	rc = alloc_chunks_locked(pageable, err);
+	for (int i = BI__CUDA_CHUNKS; i < BI__CUDA_ALL_CHUNKS; i++) {
+		rc = rc ? rc : make_pair(&pageable->chunks[i], err);
+		pageable->chunks[i].is_busy = !pageable->chunks[i].stream;
+	}
 	bi__cuda_leave(&scope);
 	return rc;
 }
 
-/* The chunk that the queue used last, which the order of the queue protects; or NULL. */
-static struct bi__cuda_chunk *find_own_chunk_locked(struct bi__cuda_pageable *pageable,
-						    const struct bi__cuda_queue *queue)
+/* The chunk or pair that the queue used last, which the order of the queue protects; or NULL. */
+static struct bi__cuda_chunk *find_own_locked(struct bi__cuda_chunk *chunks, int count,
+					      const struct bi__cuda_queue *queue)
 {
-	for (int i = 0; i < BI__CUDA_CHUNKS && !queue->per_thread; i++)
-		if (pageable->chunks[i].queue == queue->serial)
-			return &pageable->chunks[i];
+	for (int i = 0; i < count && !queue->per_thread; i++)
+		if (chunks[i].queue == queue->serial && !chunks[i].is_busy)
+			return &chunks[i];
 	return NULL;
 }
 
-/* A chunk that no work uses, or NULL. The context must be current, in a relaxed scope. */
-static struct bi__cuda_chunk *find_free_chunk_locked(struct bi__cuda_pageable *pageable)
+/* A chunk or pair that no work uses, or NULL. The context must be current, in a relaxed scope. */
+static struct bi__cuda_chunk *find_free_locked(struct bi__cuda_chunk *chunks, int count)
 {
-	for (int i = 0; i < BI__CUDA_CHUNKS; i++) {
-		struct bi__cuda_chunk *chunk = &pageable->chunks[i];
+	for (int i = 0; i < count; i++) {
+		struct bi__cuda_chunk *chunk = &chunks[i];
 
-		if (!chunk->queue || (!chunk->is_lost && bi__cu->EventQuery(chunk->used) == BI__CU_SUCCESS))
+		if (!chunk->is_busy &&
+		    (!chunk->queue || (!chunk->is_lost && bi__cu->EventQuery(chunk->used) == BI__CU_SUCCESS)))
 			return chunk;
 	}
 	return NULL;
@@ -123,10 +157,11 @@ static int take_back_chunks_locked(struct bi__cuda_pageable *pageable, struct bi
 {
 	int rc = bi__cu_check(bi__cu->CtxSynchronize(), "cuCtxSynchronize", err);
 
-	for (int i = 0; i < BI__CUDA_CHUNKS && !rc; i++) {
-		pageable->chunks[i].queue = 0;
-		pageable->chunks[i].is_lost = 0;
-	}
+	for (int i = 0; i < BI__CUDA_ALL_CHUNKS && !rc; i++)
+		if (!pageable->chunks[i].is_busy) {
+			pageable->chunks[i].queue = 0;
+			pageable->chunks[i].is_lost = 0;
+		}
 	return rc;
 }
 
@@ -134,9 +169,9 @@ static int take_back_chunks_locked(struct bi__cuda_pageable *pageable, struct bi
 static int take_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi__cuda_queue *queue,
 			     struct bi__cuda_chunk **out, struct bi_error *err)
 {
-	int rc = make_chunks_locked(pageable, err);
+	int rc = alloc_chunks_locked(pageable, err);
 
-	*out = rc ? NULL : find_free_chunk_locked(pageable);
+	*out = rc ? NULL : find_free_locked(pageable->chunks, BI__CUDA_CHUNKS);
 	if (rc || *out)
 		return rc;
 	*out = find_oldest_chunk_locked(pageable);
@@ -153,7 +188,7 @@ static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi
 	struct bi__cuda_scope scope;
 	int rc;
 
-	*out = find_own_chunk_locked(pageable, queue);
+	*out = find_own_locked(pageable->chunks, BI__CUDA_CHUNKS, queue);
 	if (*out)
 		return BI_OK;
 	rc = bi__cuda_relax(&scope, err);
@@ -161,17 +196,16 @@ static int pick_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi
 		return rc;
 	rc = take_chunk_locked(pageable, queue, out, err);
 	bi__cuda_leave(&scope);
-	if (!rc && !(*out)->used)
-		rc = bi__cu_check(bi__cu->EventCreate(&(*out)->used, BI__CU_EVENT_DISABLE_TIMING), "cuEventCreate",
-				  err);
-	return rc;
+	return rc ? rc : make_event(&(*out)->used, err);
 }
 
-static char *bytes_of(const struct bi__cuda_queue *queue, const struct bi__cuda_chunk *chunk)
+static char *bytes_of(const struct bi__cuda_pageable *pageable, const struct bi__cuda_chunk *chunk)
 {
-	const struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
+	size_t index = (size_t)(chunk - pageable->chunks);
 
-	return pageable->bytes + (size_t)(chunk - pageable->chunks) * BI__CUDA_CHUNK;
+	if (index < BI__CUDA_CHUNKS)
+		return pageable->bytes + index * BI__CUDA_CHUNK;
+	return pageable->bytes + PAIRS_AT + (index - BI__CUDA_CHUNKS) * 2 * BI__CUDA_BUFFER;
 }
 
 /* Locks bi__cuda_pageable.lock and picks a chunk. On failure the lock is not held. The context must be current. */
@@ -199,81 +233,174 @@ static int end_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk,
 	chunk->queue = queue->serial;
 	chunk->last_use = ++pageable->uses;
 	chunk->is_lost = rc != BI_OK;
+	chunk->is_busy = 0;
 	/* The close of the stream records the end then. */
 	atomic_fetch_or(&queue->is_used, rc != BI_OK);
 	pthread_mutex_unlock(&pageable->lock);
 	return rc;
 }
 
-static size_t bytes_of_chunk(size_t at, size_t nbytes)
+/* The bytes [at, at + nbytes) of a copy, and the pinned memory that they go through. */
+struct piece {
+	char *pinned;
+	size_t at, nbytes;
+};
+
+static size_t bytes_of_piece(const struct bi__cuda_pageable_copy *copy, size_t at, size_t most)
 {
-	return nbytes - at < BI__CUDA_CHUNK ? nbytes - at : BI__CUDA_CHUNK;
+	return copy->nbytes - at < most ? copy->nbytes - at : most;
 }
 
-int bi__cuda_send_pageable(struct bi__cuda_queue *queue, const struct bi__cuda_pageable_source *source,
-			   bi__cuda_read_fn read, void *data, struct bi_error *err)
+/* Enqueues what fills the pinned memory, or what empties it. `stream` is for the host function. */
+static int enqueue_step(const struct bi__cuda_pageable_copy *copy, const struct piece *piece, int empties,
+			bi__cu_stream stream, struct bi_error *err)
 {
+	char *host = copy->host + piece->at;
+
+	if (empties != copy->to_host)
+		return copy->enqueue(copy->data, (bi__cu_pointer)(uintptr_t)piece->pinned, piece->at, piece->nbytes,
+				     err);
+	return enqueue_job(stream, copy->to_host ? host : piece->pinned, copy->to_host ? piece->pinned : host,
+			   piece->nbytes, copy->is_immediate, err);
+}
+
+static int copy_in_chunks(const struct bi__cuda_pageable_copy *copy, struct bi_error *err)
+{
+	const struct bi__cuda_pageable *pageable = &copy->queue->cuda->shared->pageable;
+	bi__cu_stream stream = copy->queue->stream;
 	struct bi__cuda_chunk *chunk;
 	int rc = BI_OK, ended;
 
-	for (size_t at = 0; at < source->nbytes && !rc; at += BI__CUDA_CHUNK) {
-		size_t n = bytes_of_chunk(at, source->nbytes);
+	for (size_t at = 0; at < copy->nbytes && !rc; at += BI__CUDA_CHUNK) {
+		struct piece piece = { .at = at, .nbytes = bytes_of_piece(copy, at, BI__CUDA_CHUNK) };
 
-		rc = begin_chunk(queue, &chunk, err);
+		rc = begin_chunk(copy->queue, &chunk, err);
 		if (rc)
 			return rc;
-		rc = enqueue_job(queue, bytes_of(queue, chunk), (const char *)source->bytes + at, n,
-				 source->is_immediate, err);
+		piece.pinned = bytes_of(pageable, chunk);
+		rc = enqueue_step(copy, &piece, 0, stream, err);
 		if (!rc)
-			rc = read(data, (bi__cu_pointer)(uintptr_t)bytes_of(queue, chunk), at, n, err);
-		ended = end_chunk(queue, chunk, rc ? NULL : err);
+			rc = enqueue_step(copy, &piece, 1, stream, err);
+		ended = end_chunk(copy->queue, chunk, rc ? NULL : err);
 		rc = rc ? rc : ended;
 	}
 	return rc;
 }
 
-struct upload {
-	const struct bi__cuda_queue *queue;
-	bi__cu_pointer dst;
+/* Returns a pair that no other thread uses until end_pair, or NULL. The context must be current. */
+static struct bi__cuda_chunk *claim_pair(const struct bi__cuda_queue *queue)
+{
+	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
+	struct bi__cuda_chunk *pairs = pageable->chunks + BI__CUDA_CHUNKS, *pair;
+	struct bi__cuda_scope scope;
+
+	pthread_mutex_lock(&pageable->lock);
+	pair = find_own_locked(pairs, BI__CUDA_PAIRS, queue);
+	if (!pair && bi__cuda_relax(&scope, NULL) == BI_OK) {
+		pair = find_free_locked(pairs, BI__CUDA_PAIRS);
+		bi__cuda_leave(&scope);
+	}
+	if (pair)
+		pair->is_busy = 1;
+	pthread_mutex_unlock(&pageable->lock);
+	return pair;
+}
+
+/* Makes later work on `to` wait for all work that is on `from` now. */
+static int pass(bi__cu_event event, bi__cu_stream from, bi__cu_stream to, struct bi_error *err)
+{
+	int rc = bi__cu_check(bi__cu->EventRecord(event, from), "cuEventRecord", err);
+
+	return rc ? rc : bi__cu_check(bi__cu->StreamWaitEvent(to, event, 0), "cuStreamWaitEvent", err);
+}
+
+/*
+ * Enqueues a piece of a copy through a pair. A buffer is filled on streams[0] and emptied on streams[1]. Its event is
+ * recorded after each.
+ */
+static int enqueue_in_pair(const struct bi__cuda_pageable_copy *copy, const struct bi__cuda_chunk *pair, size_t at,
+			   struct bi_error *err)
+{
+	bi__cu_stream streams[] = { copy->to_host ? copy->queue->stream : pair->stream,
+				    copy->to_host ? pair->stream : copy->queue->stream };
+	size_t buffer = at / BI__CUDA_BUFFER % 2;
+	bi__cu_event passed = pair->passed[buffer];
+	struct piece piece = { .at = at, .nbytes = bytes_of_piece(copy, at, BI__CUDA_BUFFER) };
+	int rc = BI_OK;
+
+	piece.pinned = bytes_of(&copy->queue->cuda->shared->pageable, pair) + buffer * BI__CUDA_BUFFER;
+	if (at >= 2 * BI__CUDA_BUFFER)
+		rc = bi__cu_check(bi__cu->StreamWaitEvent(streams[0], passed, 0), "cuStreamWaitEvent", err);
+	if (!rc)
+		rc = enqueue_step(copy, &piece, 0, pair->stream, err);
+	if (!rc)
+		rc = pass(passed, streams[0], streams[1], err);
+	if (!rc)
+		rc = enqueue_step(copy, &piece, 1, pair->stream, err);
+	return rc ? rc : bi__cu_check(bi__cu->EventRecord(passed, streams[1]), "cuEventRecord", err);
+}
+
+/* If `waits` is set, makes the queue wait for the host functions. If the driver refuses that, blocks until they end. */
+static int end_pair(struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, int waits, struct bi_error *err)
+{
+	int rc = waits ? pass(pair->used, pair->stream, queue->stream, err) : BI_OK, ended;
+
+	if (rc && pass(pair->used, pair->stream, queue->stream, NULL))
+		bi__cuda_drain(pair->stream);
+	pthread_mutex_lock(&queue->cuda->shared->pageable.lock);
+	ended = end_chunk(queue, pair, rc ? NULL : err);
+	return rc ? rc : ended;
+}
+
+/* The last device command of a copy to the device waits for the last host function. */
+static int copy_in_pair(const struct bi__cuda_pageable_copy *copy, struct bi__cuda_chunk *pair, struct bi_error *err)
+{
+	int rc = copy->to_host ? BI_OK : pass(pair->used, copy->queue->stream, pair->stream, err), ended;
+
+	for (size_t at = 0; at < copy->nbytes && !rc; at += BI__CUDA_BUFFER)
+		rc = enqueue_in_pair(copy, pair, at, err);
+	ended = end_pair(copy->queue, pair, rc || copy->to_host, rc ? NULL : err);
+	return rc ? rc : ended;
+}
+
+int bi__cuda_copy_pageable(const struct bi__cuda_pageable_copy *copy, struct bi_error *err)
+{
+	struct bi__cuda_chunk *pair = copy->nbytes > BI__CUDA_BUFFER ? claim_pair(copy->queue) : NULL;
+
+	return pair ? copy_in_pair(copy, pair, err) : copy_in_chunks(copy, err);
+}
+
+/* Dense bytes of the device, and the queue of the copy. */
+struct transfer {
+	bi__cu_pointer device;
+	int to_host;
+	bi__cu_stream stream;
 };
 
-static int read_upload(void *data, bi__cu_pointer chunk, size_t at, size_t nbytes, struct bi_error *err)
+static int enqueue_transfer(void *data, bi__cu_pointer pinned, size_t at, size_t nbytes, struct bi_error *err)
 {
-	const struct upload *upload = data;
+	const struct transfer *transfer = data;
+	bi__cu_pointer device = transfer->device + at;
 
-	return bi__cu_check(bi__cu->MemcpyAsync(upload->dst + at, chunk, nbytes, upload->queue->stream),
+	return bi__cu_check(bi__cu->MemcpyAsync(transfer->to_host ? pinned : device,
+						transfer->to_host ? device : pinned, nbytes, transfer->stream),
 			    "cuMemcpyAsync", err);
 }
 
-int bi__cuda_upload(struct bi__cuda_queue *queue, bi__cu_pointer dst, const void *src, size_t nbytes,
-		    struct bi_error *err)
+int bi__cuda_transfer_pageable(struct bi__cuda_queue *queue, char *host, bi__cu_pointer device, size_t nbytes,
+			       int to_host, struct bi_error *err)
 {
-	const struct bi__cuda_pageable_source source = { src, nbytes, 0 };
-	struct upload upload = { queue, dst };
+	struct transfer transfer = { device, to_host, queue->stream };
+	const struct bi__cuda_pageable_copy copy = {
+		.queue = queue,
+		.host = host,
+		.nbytes = nbytes,
+		.to_host = to_host,
+		.enqueue = enqueue_transfer,
+		.data = &transfer,
+	};
 
-	return bi__cuda_send_pageable(queue, &source, read_upload, &upload, err);
-}
-
-int bi__cuda_download(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes, struct bi_error *err)
-{
-	struct bi__cuda_chunk *chunk;
-	int rc = BI_OK, ended;
-
-	for (size_t at = 0; at < nbytes && !rc; at += BI__CUDA_CHUNK) {
-		size_t n = bytes_of_chunk(at, nbytes);
-
-		rc = begin_chunk(queue, &chunk, err);
-		if (rc)
-			return rc;
-		rc = bi__cu_check(bi__cu->MemcpyAsync((bi__cu_pointer)(uintptr_t)bytes_of(queue, chunk), src + at, n,
-						      queue->stream),
-				  "cuMemcpyAsync", err);
-		if (!rc)
-			rc = enqueue_job(queue, (char *)dst + at, bytes_of(queue, chunk), n, 0, err);
-		ended = end_chunk(queue, chunk, rc ? NULL : err);
-		rc = rc ? rc : ended;
-	}
-	return rc;
+	return bi__cuda_copy_pageable(&copy, err);
 }
 
 char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable)
@@ -284,7 +411,7 @@ char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable)
 	for (unsigned i = 0; i < BI__CUDA_SLOTS && pageable->bytes && !slot; i++)
 		if (!(pageable->claimed >> i & 1)) {
 			pageable->claimed |= (uint64_t)1 << i;
-			slot = pageable->bytes + BI__CUDA_CHUNKS * BI__CUDA_CHUNK + i * BI__CUDA_SLOT;
+			slot = pageable->bytes + SLOTS_AT + i * BI__CUDA_SLOT;
 		}
 	pthread_mutex_unlock(&pageable->lock);
 	return slot;
@@ -292,22 +419,31 @@ char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable)
 
 void bi__cuda_free_slot(struct bi__cuda_pageable *pageable, const char *slot)
 {
-	const char *slots = pageable->bytes + BI__CUDA_CHUNKS * BI__CUDA_CHUNK;
+	const char *slots = pageable->bytes + SLOTS_AT;
 
 	pthread_mutex_lock(&pageable->lock);
 	pageable->claimed &= ~((uint64_t)1 << (size_t)(slot - slots) / BI__CUDA_SLOT);
 	pthread_mutex_unlock(&pageable->lock);
 }
 
+static void destroy_event(bi__cu_event event)
+{
+	if (event)
+		bi__cu->EventDestroy(event);
+}
+
 void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable)
 {
-	for (int i = 0; i < BI__CUDA_CHUNKS; i++) {
+	for (int i = 0; i < BI__CUDA_ALL_CHUNKS; i++) {
 		struct bi__cuda_chunk *chunk = &pageable->chunks[i];
 
 		if (chunk->queue && !chunk->is_lost)
 			bi__cuda_wait_for_event(chunk->used);
-		if (chunk->used)
-			bi__cu->EventDestroy(chunk->used);
+		destroy_event(chunk->used);
+		destroy_event(chunk->passed[0]);
+		destroy_event(chunk->passed[1]);
+		if (chunk->stream)
+			bi__cu->StreamDestroy(chunk->stream);
 	}
 	if (pageable->bytes)
 		bi__cu->MemFreeHost(pageable->bytes);

@@ -112,6 +112,17 @@ int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
 	return rc;
 }
 
+void bi__cuda_drain(bi__cu_stream stream)
+{
+	struct bi__cuda_scope scope;
+	int rc = bi__cuda_relax(&scope, NULL);
+
+	if (bi__cu->StreamSynchronize(stream) != BI__CU_SUCCESS)
+		bi__cu->StreamSynchronize(stream);
+	if (!rc)
+		bi__cuda_leave(&scope);
+}
+
 /*
  * Reads the status and the number of the stream's capture. For a driver that reports only the status, the number is 1.
  * The nodes are not asked for: that fails if their edges have data (programmatic dependent launch).

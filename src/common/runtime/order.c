@@ -516,6 +516,32 @@ static int is_on(const struct bi__point *point, struct bi_stream *stream)
 	return point->stream && point->stream == point_stream(stream) && !stream->queue.out_of_order;
 }
 
+/* Returns 1 if each noted point is on the stream, so that the stream need not wait for them. */
+static int are_points_on_locked(const struct bi_memory *memory, struct bi_stream *stream)
+{
+	const struct bi__order *order = &memory->order;
+	int are_on = !order->written.event || is_on(&order->written, stream);
+
+	for (int i = 0; i < BI__READS && are_on; i++)
+		are_on = !order->reads[i].event || is_on(&order->reads[i], stream);
+	return are_on;
+}
+
+int bi__order_waits_locked(const struct bi_memory *memory, struct bi_stream *stream)
+{
+	const struct bi__order *order = &memory->order;
+
+	if (order->last_use.context || order->first_use.count)
+		return 1;
+	if (!order->pending)
+		return 0;
+	if (order->unrecorded || order->lost)
+		return 1;
+	if (!order->spread)
+		return memory->home != stream || stream->queue.out_of_order;
+	return !is_private_locked(memory, stream) || order->home_reads || !are_points_on_locked(memory, stream);
+}
+
 static int wait_for_point(const struct bi__point *point, struct bi__step *step, struct bi_error *err)
 {
 	struct bi_stream *stream = step->stream;

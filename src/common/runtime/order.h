@@ -92,6 +92,9 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
  */
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
+/* Returns 0 if a use of the memory on `stream` would wait for nothing: all pending work is on `stream` itself. */
+int bi__order_waits_locked(const struct bi_memory *memory, struct bi_stream *stream);
+
 /*
  * Does what bi__order_begin_locked does, for a use with this access (enum bi_access). Two reads of private memory do
  * not wait for each other (docs/ordering.md, row 38).

@@ -109,17 +109,21 @@ static int run_step(const struct used *used, struct bi_stream *stream, step_fn *
 	return rc;
 }
 
-/* Idle memory takes part in a capture as well, so all are checked before the first wait. */
+/*
+ * Idle memory takes part in a capture as well, so all are checked before the first wait. If the stream waits for
+ * nothing, and the caller enqueues the work, the driver is asked at the end of the use only.
+ */
 static int begin_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
 			     struct bi_error *err)
 {
 	struct bi__step step = bi__step_on(stream);
-	int rc = BI_OK;
+	int is_checked = work != NULL, rc = BI_OK;
 
-	(void)work;
 	for (size_t i = 0; i < used->count && !rc; i++)
 		rc = bi__order_check_mapped(used->memories[i], (used->access[i] & BI_ACCESS_WRITE) != 0, err);
-	for (size_t i = 0; i < used->count && !rc; i++)
+	for (size_t i = 0; i < used->count; i++)
+		is_checked |= bi__order_waits_locked(used->memories[i], stream);
+	for (size_t i = 0; i < used->count && is_checked && !rc; i++)
 		rc = bi__order_check_capture_locked(stream, used->memories[i], NULL, err);
 	for (size_t i = 0; i < used->count && !rc; i++)
 		rc = bi__order_begin_use_locked(used->memories[i], used->access[i], &step, err);
@@ -205,7 +209,7 @@ int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count
 static int enqueue_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
 			       struct bi_error *err)
 {
-	int rc = begin_used_locked(used, stream, NULL, err), end;
+	int rc = begin_used_locked(used, stream, work, err), end;
 
 	if (rc)
 		return rc;

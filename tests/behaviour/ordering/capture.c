@@ -187,6 +187,26 @@ static void row_27_streams_outside_of_the_capture_are_refused(void **state)
 	bi_view_release(out);
 }
 
+/* The stream of the last work waits for nothing, so the capture is noticed at the end of the use. It ends well. */
+static void row_27_a_use_without_a_wait_is_refused_at_its_end(void **state)
+{
+	struct bi_stream *stream = new_stream_in(fixture.context, BI_STREAM_IN_ORDER);
+	struct bi_view *view = allocate_in(fixture.context, BI_MEMORY_DEVICE);
+	uint64_t before;
+
+	(void)state;
+	fill(view, 1, stream);
+	begin_capture(stream, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	before = enqueued();
+	OK(begin_use(view, stream, &error));
+	REFUSED(BI_ECAPTURE, end_use(view, stream, &error));
+	MORE(enqueued(), before, 0);
+	end_and_drop(stream);
+	finish_all();
+	assert_int_equal(value_of(view), 1);
+	bi_view_release(view);
+}
+
 /* What needs memory, the calling thread, or the host in between. */
 static void row_27_what_needs_more_is_refused(void **state)
 {
@@ -649,6 +669,7 @@ int capture_rows(void)
 		ROW(row_27_each_launch_does_what_was_captured, NEED_CUDA),
 		ROW(row_27_streams_of_one_capture, NEED_CUDA),
 		ROW(row_27_streams_outside_of_the_capture_are_refused, NEED_CUDA),
+		ROW(row_27_a_use_without_a_wait_is_refused_at_its_end, NEED_CUDA),
 		ROW(row_27_what_needs_more_is_refused, NEED_CUDA),
 		ROW(row_27_host_memory, NEED_CUDA),
 		ROW(row_27_a_capture_elsewhere_is_not_disturbed, NEED_CUDA),

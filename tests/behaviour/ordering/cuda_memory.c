@@ -215,6 +215,49 @@ static void row_29_streams_do_not_stop_each_other(void **state)
 	bi_view_release(other);
 }
 
+/* Two streams that stand still have all pairs of staging buffers. The third one goes on without. */
+static void row_29_large_copies_do_not_stop_each_other(void **state)
+{
+	enum { STREAMS = 3 };
+	unsigned char *bytes = malloc(MANY_BYTES), *result = calloc(1, MANY_BYTES);
+	struct bi_view *from[STREAMS], *views[STREAMS], *to = many_bytes(fixture.context, result);
+	struct bi_stream *streams[STREAMS];
+	struct gate *gates[STREAMS];
+
+	(void)state;
+	for (size_t i = 0; i < MANY_BYTES; i++)
+		bytes[i] = (unsigned char)(i * 5 / 3);
+	for (int i = 0; i < STREAMS; i++) {
+		streams[i] = new_stream_in(fixture.context, BI_STREAM_IN_ORDER);
+		from[i] = many_bytes(fixture.context, bytes);
+		views[i] = many_bytes(fixture.context, NULL);
+	}
+	for (int i = 0; i < STREAMS - 1; i++)
+		gates[i] = close_gate(streams[i]);
+	for (int i = 0; i < STREAMS; i++)
+		copy(views[i], from[i], streams[i]);
+	copy(to, views[STREAMS - 1], streams[STREAMS - 1]);
+	settle();
+	assert_memory_equal(result, bytes, MANY_BYTES);
+	for (int i = 0; i < STREAMS - 1; i++)
+		assert_false(is_open(gates[i]));
+	open_gate(gates[0]);
+	open_and_finish(gates[1]);
+	for (int i = 0; i < STREAMS - 1; i++) {
+		copy(to, views[i], streams[i]);
+		finish_all();
+		assert_memory_equal(result, bytes, MANY_BYTES);
+	}
+	for (int i = 0; i < STREAMS; i++) {
+		bi_view_release(from[i]);
+		bi_view_release(views[i]);
+	}
+	bi_view_release(to);
+	clear_case();
+	free(bytes);
+	free(result);
+}
+
 /* Returns 1 if a call failed: there are fewer calls than `nth` otherwise. */
 static int copy_with_one_failure(struct bi_view *view, struct bi_view *host, unsigned nth)
 {
@@ -250,6 +293,32 @@ static void row_29_failures_cost_no_staging_buffer(void **state)
 	own_waits(calls_of("cuCtxSynchronize") - before); /* no reason counts these waits of the library */
 }
 
+/* At each call of a large copy. The driver works again, so a copy on another stream does. */
+static void row_29_failures_of_a_large_copy(void **state)
+{
+	unsigned char *bytes = malloc(MANY_BYTES), *result = calloc(1, MANY_BYTES);
+	struct bi_view *from = many_bytes(fixture.context, bytes), *view = many_bytes(fixture.context, NULL);
+	struct bi_view *to = many_bytes(fixture.context, result);
+
+	(void)state;
+	memset(bytes, 3, MANY_BYTES);
+	for (unsigned nth = 1; copy_with_one_failure(view, from, nth); nth++)
+		;
+	for (unsigned nth = 1; copy_with_one_failure(to, view, nth); nth++)
+		;
+	memset(bytes, 4, MANY_BYTES);
+	copy(view, from, new_stream(BI_STREAM_IN_ORDER));
+	copy(to, view, new_stream(BI_STREAM_IN_ORDER));
+	finish_all();
+	assert_memory_equal(result, bytes, MANY_BYTES);
+	bi_view_release(from);
+	bi_view_release(view);
+	bi_view_release(to);
+	clear_case();
+	free(bytes);
+	free(result);
+}
+
 int cuda_memory_rows(void)
 {
 	static const struct row rows[] = {
@@ -260,7 +329,9 @@ int cuda_memory_rows(void)
 		ROW(row_28_freeing_does_not_wait_for_other_work, NEED_CUDA | NEED_GATE),
 		ROW(row_29_many_pageable_bytes_do_not_wait, NEED_CUDA | NEED_GATE),
 		ROW(row_29_streams_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
+		ROW(row_29_large_copies_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
 		ROW(row_29_failures_cost_no_staging_buffer, NEED_CUDA | NEED_SIM),
+		ROW(row_29_failures_of_a_large_copy, NEED_CUDA | NEED_SIM),
 	};
 
 	return run_rows("CUDA's memory", rows, ARRAY_LENGTH(rows));

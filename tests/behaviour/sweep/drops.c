@@ -8,7 +8,7 @@
 
 #include "run.h"
 
-#define SEEDS 10
+#define SEEDS 40
 #define EXCUSED_SEEDS 2
 
 enum result { NOTICED, UNNOTICED, NO_SUCH_WAIT, BROKEN };

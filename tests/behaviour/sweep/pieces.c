@@ -26,10 +26,22 @@ void upload_pieces(struct trial *trial)
 	trial_consume(trial, host);
 }
 
+/* Each row has another value. */
+static struct array *array_of_rows(struct trial *trial, struct bi_context *context)
+{
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, BYTES(0));
+	const int64_t shape[1] = { ITEMS };
+
+	for (uint64_t row = 1; row < ROWS; row++)
+		trial_fill(trial, array, trial_view(trial, array, "uint64", 1, shape, NULL, (int64_t)row * ITEMS * 8),
+			   &row, NULL);
+	return array;
+}
+
 void download_pieces(struct trial *trial)
 {
 	struct bi_context *context = trial_open(trial, "cuda:0");
-	struct array *array = trial_pattern(trial, context, BI_MEMORY_DEVICE, BYTES(0));
+	struct array *array = array_of_rows(trial, context);
 	struct array *host = trial_host(trial, context, BYTES(1), NULL);
 
 	trial_copy(trial, host, rows(trial, host, 1), array, rows(trial, array, 0), trial_stream(trial, context));

@@ -5,8 +5,8 @@
 #include "scenarios.h"
 
 #define SMALL ((size_t)3000)
-/* More than all pieces of the staging together, and no multiple of one. */
-#define LARGE (((size_t)5 << 20) + 1234)
+/* More than the two staging buffers of a large copy, and no multiple of one. */
+#define LARGE (((size_t)4 << 20) + 1234)
 
 /* Three quarters of each row. */
 static struct bi_view *columns(struct trial *trial, const struct array *array)
@@ -32,9 +32,19 @@ void upload_small(struct trial *trial)
 	upload(trial, SMALL);
 }
 
+/* Work on the same stream has written some of the bytes. */
 void upload_large(struct trial *trial)
 {
-	upload(trial, LARGE);
+	const int64_t shape[1] = { (int64_t)SMALL };
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *part = trial_pattern(trial, context, BI_MEMORY_DEVICE, SMALL);
+	struct array *host = trial_host(trial, context, LARGE, NULL);
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, LARGE);
+
+	trial_copy(trial, host, trial_view(trial, host, "uint8", 1, shape, NULL, 7), part, part->whole, NULL);
+	trial_copy_all(trial, array, host, NULL);
+	trial_release(trial, host);
+	trial_consume(trial, array);
 }
 
 void upload_strided(struct trial *trial)
@@ -65,9 +75,20 @@ void download_small(struct trial *trial)
 	download(trial, SMALL);
 }
 
+/* The bytes that use a staging buffer again have another value. */
 void download_large(struct trial *trial)
 {
-	download(trial, LARGE);
+	const int64_t shape[1] = { 1234 };
+	const unsigned char value = 0x23;
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, LARGE);
+	struct array *host = trial_host(trial, context, LARGE, NULL);
+
+	trial_fill(trial, array, trial_view(trial, array, "uint8", 1, shape, NULL, 4 << 20), &value, NULL);
+	trial_copy_all(trial, host, array, NULL);
+	trial_fill_all(trial, array, 0x51, trial_stream(trial, context));
+	trial_consume(trial, host);
+	trial_consume(trial, array);
 }
 
 void download_strided(struct trial *trial)

@@ -206,6 +206,30 @@ static void pinned_waits_pageable_copy_behind_a_gate(void **state)
 	bi_view_release(view);
 }
 
+/* The stream of its host functions was made when the context was opened. */
+static void stream_waits_large_copy_behind_a_gate(void **state)
+{
+	enum { LARGE = 5 << 20 };
+	const int64_t shape[] = { LARGE };
+	unsigned char *bytes = malloc(LARGE), *result = calloc(1, LARGE);
+	struct gate gate = close_gate();
+	struct bi_view *host, *view;
+
+	(void)state;
+	cuda_sim()->behave("stream_waits");
+	memset(bytes, 8, LARGE);
+	OK(bi_view_wrap_host(fixture.context, bytes, dtype_of("uint8"), 1, shape, NULL, NULL, &host, &error));
+	OK(bi_view_empty(fixture.context, dtype_of("uint8"), 1, shape, &view, &error));
+	OK(bi_copy(view, host, NULL, &error));
+	open_gate(gate);
+	OK(bi_view_read(view, result, LARGE, &error));
+	assert_memory_equal(result, bytes, LARGE);
+	bi_view_release(host);
+	bi_view_release(view);
+	free(bytes);
+	free(result);
+}
+
 static void lossy_query_work_in_a_capture(void **state)
 {
 	bi__cu_stream native = new_stream();
@@ -354,6 +378,7 @@ int main(int argc, char **argv)
 		TEST(capture_context_work_on_a_known_stream),
 		TEST(load_waits_strided_copy_behind_a_gate),
 		TEST(pinned_waits_pageable_copy_behind_a_gate),
+		TEST(stream_waits_large_copy_behind_a_gate),
 		TEST(lossy_query_work_in_a_capture),
 		TEST(green_streams_are_wrapped),
 		TEST(stream_crashes_release_after_the_stream),

@@ -17,6 +17,7 @@
 #include "support/use.h"
 
 #define BYTES ((size_t)4096)
+#define LARGE ((size_t)5 << 20)
 #define WIDTH 64
 
 static struct bi_error error;
@@ -27,9 +28,10 @@ static struct {
 	struct bi_stream *stream;
 	struct bi_view *a, *b, *pageable, *pinned;
 	struct bi_view *a_part, *pinned_part, *pageable_part, *turned;
+	struct bi_view *large, *large_pageable;
 	bi__cu_pointer foreign, pooled;
 	unsigned char *pinned_bytes;
-	unsigned char pageable_bytes[BYTES];
+	unsigned char pageable_bytes[BYTES], large_bytes[LARGE];
 } on;
 
 #define OK(call) require((call) == BI_OK, #call, error.message)
@@ -86,6 +88,16 @@ static void copy_h2d_pageable(void)
 static void copy_d2h_pageable(void)
 {
 	OK(bi_copy(on.pageable, on.a, NULL, &error));
+}
+
+static void copy_h2d_pageable_large(void)
+{
+	OK(bi_copy(on.large, on.large_pageable, NULL, &error));
+}
+
+static void copy_d2h_pageable_large(void)
+{
+	OK(bi_copy(on.large_pageable, on.large, NULL, &error));
 }
 
 static void copy_h2d_pageable_strided(void)
@@ -203,10 +215,12 @@ static void synchronize(void)
 	X(copy_h2d_pinned_strided) \
 	X(copy_h2d_pageable) \
 	X(copy_d2h_pageable) \
-	X(copy_h2d_pageable_strided) X(fill_dense) X(read_8_bytes) X(slice_and_release) X(allocate_and_release) \
-		X(import_cai_without_stream) X(import_cai_with_stream) X(import_cai_of_pool) X(import_cai_unchecked) \
-			X(locate_cai) X(export_cai) X(acquire_and_hand_back) X(acquire_and_hand_back_exported) \
-				X(synchronize)
+	X(copy_h2d_pageable_large) \
+	X(copy_d2h_pageable_large) \
+	X(copy_h2d_pageable_strided) \
+	X(fill_dense) X(read_8_bytes) X(slice_and_release) X(allocate_and_release) X(import_cai_without_stream) \
+		X(import_cai_with_stream) X(import_cai_of_pool) X(import_cai_unchecked) X(locate_cai) X(export_cai) \
+			X(acquire_and_hand_back) X(acquire_and_hand_back_exported) X(synchronize)
 
 static const struct operation {
 	const char *name;
@@ -271,6 +285,7 @@ static void set_up(void)
 	const struct cuda_driver *driver = cuda_driver();
 	struct bi_options options = BI_OPTIONS_INIT;
 	const int turn[2] = { 1, 0 };
+	const int64_t large[1] = { (int64_t)LARGE };
 	bi__cu_context context;
 
 	options.device = "cuda:0";
@@ -289,12 +304,17 @@ static void set_up(void)
 	on.pinned_part = part_of(on.pinned);
 	on.pageable_part = part_of(on.pageable);
 	OK(bi_view_permute(on.a, turn, &on.turned, &error));
+	OK(bi_view_empty(on.context, byte_type(), 1, large, &on.large, &error));
+	OK(bi_view_wrap_host(on.context, on.large_bytes, byte_type(), 1, large, NULL, NULL, &on.large_pageable,
+			     &error));
 }
 
 static void tear_down(void)
 {
-	struct bi_view *views[] = { on.a,      on.b,           on.pageable,      on.pinned,
-				    on.a_part, on.pinned_part, on.pageable_part, on.turned };
+	struct bi_view *views[] = {
+		on.a,      on.b,     on.pageable,      on.pinned, on.a_part, on.pinned_part, on.pageable_part,
+		on.turned, on.large, on.large_pageable
+	};
 	const struct cuda_driver *driver = cuda_driver();
 	bi__cu_context context;
 
