@@ -522,7 +522,7 @@ static int are_points_on_locked(const struct bi_memory *memory, struct bi_stream
 	const struct bi__order *order = &memory->order;
 	int are_on = !order->written.event || is_on(&order->written, stream);
 
-	for (int i = 0; i < BI__READS && are_on; i++)
+	for (int i = 0; i < order->read_count && are_on; i++)
 		are_on = !order->reads[i].event || is_on(&order->reads[i], stream);
 	return are_on;
 }
