@@ -19,6 +19,7 @@ def source():
 def run(report):
     import_numpy(report)
     import_memoryview(report)
+    import_capsule(report)
     export_dlpack(report)
     export_buffer(report)
     slicing(report)
@@ -60,6 +61,21 @@ def import_memoryview(report):
         "np.asarray": statement("asarray(x)", asarray=np.asarray, x=x),
         "memoryview": statement("memoryview(x)", x=x),
     })
+
+
+def import_capsule(report):
+    try:
+        x = build.loops().Producer()
+    except build.Unavailable as why:
+        report.skip("capsule of another library", why)
+        return
+    y = source()
+    same_array("buffer_interface(producer)", bi.buffer_interface(x), x.address, SHAPE, (16, 4), "<f4")
+    report.measure(GROUP, "Python: buffer_interface(x), __buffer_interface_c__ of another library", {
+        "ours": statement("buffer_interface(x)", buffer_interface=bi.buffer_interface, x=x),
+        "our import of a NumPy array": statement("buffer_interface(y)", buffer_interface=bi.buffer_interface, y=y),
+    }, at_most_of("our import of a NumPy array", factor=1.5, text="≤ 1.5 × a NumPy array"),
+        bounds=("our import of a NumPy array",))
 
 
 def export_dlpack(report):

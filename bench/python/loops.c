@@ -153,6 +153,68 @@ static PyObject *time_dl_managed(PyObject *module, PyObject *args)
 	return table ? repeat(dl_managed, object, table, n) : NULL;
 }
 
+/* A producer of the exchange structure: 3 x 4 numbers in static memory, so a release has nothing to do. */
+
+static float numbers[3][4];
+
+static void release_numbers(struct bi_exchange *self)
+{
+	self->release = NULL;
+}
+
+static int acquire_numbers(PyObject *object, uint32_t wishes, struct bi_exchange *out)
+{
+	static const int64_t shape[2] = { 3, 4 }, strides[2] = { sizeof(numbers[0]), sizeof(float) };
+
+	(void)object;
+	if (out->version != BI_ABI_VERSION || out->struct_size != sizeof(*out) || wishes & 0xffff) {
+		PyErr_SetString(PyExc_BufferError, "an unknown version, size or demand");
+		out->release = NULL;
+		return -1;
+	}
+	*out = (struct bi_exchange){ .version = BI_ABI_VERSION,
+				     .struct_size = sizeof(*out),
+				     .release = release_numbers,
+				     .shape = shape,
+				     .strides = strides,
+				     .handle = (uintptr_t)numbers,
+				     .size = sizeof(numbers),
+				     .flags = BI_C_CONTIGUOUS,
+				     .device_type = BI_EXCHANGE_DEVICE_CPU,
+				     .item_size = sizeof(float),
+				     .type_code = 2,
+				     .type_bits = 32,
+				     .type_lanes = 1,
+				     .ndim = 2,
+				     .handle_kind = BI_HANDLE_HOST };
+	return 0;
+}
+
+static PyType_Slot no_slots[] = { { 0, NULL } };
+static PyType_Spec producer = { "loops.Producer", 0, 0, Py_TPFLAGS_DEFAULT, no_slots };
+
+/* Adds a reference of the object to the type, or returns -1 with an exception. */
+static int add_to_type(PyObject *type, const char *name, PyObject *value)
+{
+	int rc = value ? PyObject_SetAttrString(type, name, value) : -1;
+
+	Py_XDECREF(value);
+	return rc;
+}
+
+static int add_producer(PyObject *module)
+{
+	static const struct bi_python_api api = { BI_ABI_VERSION, sizeof(api), acquire_numbers };
+	PyObject *type = PyType_FromSpec(&producer);
+	int rc = -1;
+
+	if (type && !add_to_type(type, BI_PYTHON_ATTRIBUTE, PyCapsule_New((void *)&api, BI_PYTHON_CAPSULE, NULL)) &&
+	    !add_to_type(type, "address", PyLong_FromVoidPtr(numbers)))
+		rc = PyModule_AddObjectRef(module, "Producer", type);
+	Py_XDECREF(type);
+	return rc;
+}
+
 static PyMethodDef functions[] = {
 	{ "borrow", time_borrow, METH_VARARGS, "borrow(array, n)\n--\n\nbi_python_borrow and release." },
 	{ "take", time_take, METH_VARARGS, "take(array, n)\n--\n\nbi_python_take and release." },
@@ -173,5 +235,9 @@ PyMODINIT_FUNC PyInit_loops(void);
 
 PyMODINIT_FUNC PyInit_loops(void)
 {
-	return PyModule_Create(&definition);
+	PyObject *module = PyModule_Create(&definition);
+
+	if (module && add_producer(module))
+		Py_CLEAR(module);
+	return module;
 }

@@ -15,7 +15,8 @@
  *
  * Waiting without the lock of the runtime
  *   A thread that blocks in the library should not hold the lock of the runtime, but dropping that lock is expensive.
- *   bi_view_is_idle and bi_view_release_is_immediate tell in advance whether a call can block.
+ *   bi_view_is_idle and bi_view_release_is_immediate tell in advance whether a call can block, and
+ *   bi_view_export_nonblocking never does.
  *
  * Consumers that know one stream
  *   Some protocols let a consumer ask for one stream per device, once, and never name the stream of an array.
@@ -76,6 +77,13 @@ BI_API int bi_view_is_idle(const struct bi_view *view);
  * answer does not cover the release of the last reference to a context, which blocks while the context closes.
  */
 BI_API int bi_view_release_is_immediate(const struct bi_view *view);
+
+/*
+ * Does what bi_view_export does, but returns BI_EBUSY where that would wait for a device or for another thread, or would
+ * call the driver. Memory that is idle, or whose pending work is all on its home stream, needs neither.
+ */
+BI_API int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out,
+				      struct bi_error *err);
 
 /*
  * Makes a view of memory whose producer names the address of element [0, ..., 0], without a copy. `data` is that

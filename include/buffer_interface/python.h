@@ -83,13 +83,11 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 {
 	const struct bi_python_api *api;
 
-	if (!PyCapsule_IsValid(capsule, BI_PYTHON_CAPSULE)) {
+	api = (const struct bi_python_api *)PyCapsule_GetPointer(capsule, BI_PYTHON_CAPSULE);
+	if (!api) {
 		PyErr_SetString(PyExc_TypeError, BI_PYTHON_ATTRIBUTE " is not a capsule named " BI_PYTHON_CAPSULE);
 		return NULL;
 	}
-	api = (const struct bi_python_api *)PyCapsule_GetPointer(capsule, BI_PYTHON_CAPSULE);
-	if (!api)
-		return NULL;
 	if (!BI_ABI_KNOWS(api->version) || api->struct_size < sizeof(*api)) {
 		PyErr_Format(PyExc_BufferError,
 			     BI_PYTHON_ATTRIBUTE " has version %u.%u and %u bytes, this module knows version %u.%u",

@@ -62,16 +62,15 @@ static int write_stream(const struct bi_view *view, unsigned flags, struct bi_ca
 {
 	int has_stream = out->version >= 3;
 	uint32_t offer = flags & BI_CAI_SYNCHRONIZE || !has_stream ? BI_ACQUIRE_READY : 0;
-	uintptr_t stream = 0;
+	struct bi_stream *home = NULL;
 	int rc = BI_OK;
 
 	if (is_ordered(view, flags, out))
-		rc = flags & BI_CAI_NONBLOCKING ? bi__cai_offer_nonblocking(view->memory, offer, &stream, err)
-						: bi__cai_offer(view->memory, offer, &stream, err);
+		rc = bi__export_home(view->memory, offer, !(flags & BI_CAI_NONBLOCKING), &home, err);
 	if (rc)
 		return rc;
-	out->stream_kind = stream ? BI_CAI_STREAM_GIVEN : has_stream ? BI_CAI_STREAM_NONE : BI_CAI_STREAM_ABSENT;
-	out->stream = stream;
+	out->stream_kind = home ? BI_CAI_STREAM_GIVEN : has_stream ? BI_CAI_STREAM_NONE : BI_CAI_STREAM_ABSENT;
+	out->stream = home ? home->queue.native : 0;
 	return BI_OK;
 }
 
@@ -108,8 +107,7 @@ static int export_cai(const struct bi_view *view, int version, unsigned flags, s
 	if (out->strides)
 		out->strides = bi_view_strides(view);
 	if (out->data)
-		rc = flags & BI_CAI_NONBLOCKING ? bi__memory_try_mark_exported(view->memory, err)
-						: bi__memory_mark_exported(view->memory, err);
+		rc = bi__memory_mark_exported(view->memory, !(flags & BI_CAI_NONBLOCKING), err);
 	return rc ? rc : write_stream(view, flags, out, err);
 }
 

@@ -46,23 +46,21 @@ static inline int put_place(const struct bi_view *view, struct bi_dl_tensor *out
 {
 	const struct bi__exported *exported = &view->memory->backend->exported[view->memory->block.memory];
 	const struct bi__block *block = &view->memory->block;
-	size_t offset = block->handle ? block->origin + (size_t)view->offset : 0;
-	int rc;
+	int is_object = exported->form == BI__FORM_OBJECT;
+	size_t offset = block->origin + (size_t)view->offset;
 
 	out->device = device_of(view);
-	out->data = NULL;
-	out->byte_offset = 0;
-	if (view->is_empty)
+	if (view->is_empty) {
+		out->data = NULL;
+		out->byte_offset = 0;
 		return BI_OK;
+	}
 	if (exported->not_in_dlpack)
 		return bi__fail(err, BI_EUNSUPPORTED, "DLPack has no name for memory of handle kind %d [D8]",
 				(int)block->kind);
-	rc = bi__memory_mark_exported(view->memory, err);
-	if (rc)
-		return rc;
-	out->byte_offset = exported->form == BI__FORM_OBJECT ? offset : 0;
-	out->data = (void *)(exported->form == BI__FORM_OBJECT ? block->handle : block->handle + offset);
-	return BI_OK;
+	out->byte_offset = is_object ? offset : 0;
+	out->data = (void *)(is_object ? block->handle : block->handle + offset);
+	return bi__memory_mark_exported(view->memory, 1, err);
 }
 
 static inline int put_layout(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
@@ -70,9 +68,10 @@ static inline int put_layout(const struct bi_view *view, struct bi_dl_tensor *ou
 	const struct bi__more *more;
 
 	out->ndim = view->ndim;
-	out->shape = out->strides = NULL;
-	if (!view->ndim)
+	if (!view->ndim) {
+		out->shape = out->strides = NULL;
 		return BI_OK;
+	}
 	more = bi__view_more(view, err);
 	if (!more)
 		return BI_ENOMEM;

@@ -1,7 +1,7 @@
 /* Exports a view as struct bi_exchange of abi.h. */
 #include <string.h>
 
-#include "common/backend/dispatch.h"
+#include "buffer_interface/binding.h"
 #include "common/view/export.h"
 #include "common/view/view.h"
 #include "interop/exchange.h"
@@ -39,10 +39,8 @@ struct bi_view *bi__exchange_own(const struct bi_exchange *exchange)
 	return exchange->release == release_view || exchange->release == release_nothing ? exchange->owner : NULL;
 }
 
-static void put_type(const struct bi_view *view, struct bi_exchange *out)
+static inline void put_type(struct bi_dtype dtype, struct bi__type_words words, struct bi_exchange *out)
 {
-	struct bi_dtype dtype = view->dtype;
-	struct bi__type_words words = bi__dtype_words(dtype);
 	uint32_t lanes = words.code != BI__TYPE_OPAQUE ? dtype.lanes : dtype.item_size;
 
 	out->type_code = words.code;
@@ -52,7 +50,7 @@ static void put_type(const struct bi_view *view, struct bi_exchange *out)
 }
 
 /* Writes the device, the handle and the offset. abi.h lists the handle kind of each device type. */
-static void put_place(const struct bi_view *view, struct bi_exchange *out)
+static inline void put_place(const struct bi_view *view, struct bi_exchange *out)
 {
 	const struct bi_memory *memory = view->memory;
 	const struct bi__block *block = &memory->block;
@@ -69,47 +67,40 @@ static void put_place(const struct bi_view *view, struct bi_exchange *out)
 }
 
 /*
- * Sets the other members, except for the members of order. The struct is not cleared first, because that would take
- * longer than the rest of the function.
+ * Sets all members except for version, struct_size, descr and those of order. The struct is not cleared first, because
+ * that would take longer than the rest of the function.
  */
-static void put_array(const struct bi_view *view, const char *descr, struct bi_exchange *out)
+static inline void put_array(const struct bi_view *view, struct bi__type_words words, uint32_t wishes,
+			     struct bi_exchange *out)
 {
 	put_place(view, out);
-	put_type(view, out);
+	put_type(view->dtype, words, out);
 	out->flags = bi__view_exchange_flags(view);
-	out->descr = descr;
 	out->ndim = view->ndim;
 	out->shape = view->ndim ? view->dims : NULL;
 	out->strides = view->ndim ? view->dims + view->ndim : NULL;
 	out->reserved = 0;
+	out->release = wishes & BI_ACQUIRE_BORROW ? release_nothing : release_view;
+	out->done = follow_consumer;
+	out->owner = wishes & BI_ACQUIRE_BORROW ? (void *)(uintptr_t)view : bi__view_retain_const(view);
 }
 
-/* Sets the members that describe the order of work. */
-static int put_order(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out, struct bi_error *err)
+/* Sets the members that describe the order of work. `home` is the stream on which work is pending, or NULL. */
+static inline void put_order(const struct bi_stream *home, struct bi_exchange *out)
 {
-	int rc = bi__memory_mark_exported(view->memory, err);
-
-	if (rc)
-		return rc;
-	out->order_kind = BI_ORDER_NONE;
-	out->stream = out->event = 0;
-	if (view->memory->backend->synchronous && view->memory->idle)
-		return BI_OK;
-	return bi__exchange_offer(view->memory, wishes, out, err);
+	out->order_kind = (uint8_t)(home ? home->queue.kind : BI_ORDER_NONE);
+	out->stream = home ? home->queue.native : 0;
+	out->event = 0;
 }
 
-static int fill(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out, struct bi_error *err)
+static int prepare_memory(struct bi_memory *memory, uint32_t wishes, int blocks, struct bi_stream **home,
+			  struct bi_error *err)
 {
-	const char *descr = NULL;
-	int rc = BI_OK;
+	/* Consumers that use the memory as host memory cannot wait for an event of a device. */
+	int for_host = memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
+	int rc = bi__memory_mark_exported(memory, blocks, err);
 
-	if (bi__dtype_words(view->dtype).code == BI__TYPE_OPAQUE)
-		rc = bi__view_json(view, &descr, err);
-	if (!rc)
-		rc = put_order(view, wishes, out, err);
-	if (!rc)
-		put_array(view, descr, out);
-	return rc;
+	return rc ? rc : bi__export_home(memory, for_host ? BI_ACQUIRE_READY : wishes, blocks, home, err);
 }
 
 /* Checks the members of the caller. They tell how many bytes are written, so nothing is written before. */
@@ -127,22 +118,81 @@ static int check_caller(const struct bi_exchange *out, uint32_t wishes, struct b
 	return BI_OK;
 }
 
-int bi_view_export(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out, struct bi_error *err)
+static __attribute__((noinline)) int export_any(const struct bi_view *view, uint32_t wishes, int blocks,
+						struct bi_exchange *out, struct bi_error *err)
 {
+	struct bi__type_words words;
+	struct bi_stream *home;
 	int rc;
 
 	if (!view || !out)
 		return bi__fail(err, BI_EINVAL, "view or out is NULL");
 	rc = check_caller(out, wishes, err);
-	if (!rc)
-		rc = fill(view, wishes, out, err);
 	out->release = NULL;
 	if (rc)
 		return rc;
-	out->release = wishes & BI_ACQUIRE_BORROW ? release_nothing : release_view;
-	out->done = follow_consumer;
-	out->owner = wishes & BI_ACQUIRE_BORROW ? (void *)(uintptr_t)view : bi__view_retain_const(view);
-	if (out->struct_size > sizeof(*out))
-		memset(out + 1, 0, out->struct_size - sizeof(*out));
+	words = bi__dtype_words(view->dtype);
+	out->descr = NULL;
+	if (words.code == BI__TYPE_OPAQUE)
+		rc = bi__view_json(view, &out->descr, err);
+	if (!rc)
+		rc = prepare_memory(view->memory, wishes, blocks, &home, err);
+	if (rc)
+		return rc;
+	put_order(home, out);
+	put_array(view, words, wishes, out);
+	memset(out + 1, 0, out->struct_size - sizeof(*out));
 	return BI_OK;
+}
+
+/*
+ * Returns 1 if other code knows the memory already and an export of it waits for nothing, else 0. Sets *home to the
+ * stream on which work is pending, or to NULL.
+ */
+static inline int is_ready(const struct bi_memory *memory, struct bi_stream **home)
+{
+	const struct bi__backend *backend = memory->backend;
+
+	*home = NULL;
+	if (atomic_load_explicit(&memory->marks, memory_order_acquire) != BI__MARK_EXPORTED ||
+	    !(backend->cpu_addressable || bi__dispatch_is_alive(&memory->context->device)))
+		return 0;
+	if (memory->idle)
+		return 1;
+	if (!memory->on_home || backend->exported[memory->block.memory].handle == BI_HANDLE_HOST)
+		return 0;
+	*home = memory->home;
+	bi__stream_share(*home);
+	return 1;
+}
+
+/*
+ * Most exports need none of the checks of export_any. One pass finds that out, and they are made here without a call.
+ */
+static inline int export_view(const struct bi_view *view, uint32_t wishes, int blocks, struct bi_exchange *out,
+			      struct bi_error *err)
+{
+	struct bi__type_words words;
+	struct bi_stream *home;
+
+	if (!view || !out || out->version != BI_ABI_VERSION || wishes & ALL_DEMANDS || out->struct_size != sizeof(*out))
+		return export_any(view, wishes, blocks, out, err);
+	words = bi__dtype_words(view->dtype);
+	if (words.code == BI__TYPE_OPAQUE || !is_ready(view->memory, &home))
+		return export_any(view, wishes, blocks, out, err);
+	out->descr = NULL;
+	put_order(home, out);
+	put_array(view, words, wishes, out);
+	return BI_OK;
+}
+
+int bi_view_export(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out, struct bi_error *err)
+{
+	return export_view(view, wishes, 1, out, err);
+}
+
+int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out,
+			       struct bi_error *err)
+{
+	return export_view(view, wishes, 0, out, err);
 }

@@ -8,6 +8,7 @@
 #include "common/base/checked.h"
 #include "common/layout/descr.h"
 #include "common/layout/dtype.h"
+#include "common/layout/layout.h"
 #include "common/view/export.h"
 #include "common/runtime/memory.h"
 #include "interop/exchange.h"
@@ -190,17 +191,9 @@ struct incoming {
 	char *text; /* the descr in Python's notation, or NULL */
 };
 
-/* Checks that all bytes that the elements reach lie in the memory. Without elements offset and size do not matter. */
-static int check_reach(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_error *err)
+/* Checks that the bytes [first, end) of the memory, which the elements reach, lie in it. */
+static int check_reach(const struct bi_exchange *exchange, int64_t first, int64_t end, struct bi_error *err)
 {
-	int64_t first, end;
-
-	if (!bi_layout_size(layout))
-		layout->offset = 0;
-	else if (exchange->offset > INT64_MAX || exchange->size > SIZE_MAX / 2)
-		return bi__fail(err, BI_EOVERFLOW, "offset %llu or size %llu does not fit",
-				(unsigned long long)exchange->offset, (unsigned long long)exchange->size);
-	bi_layout_extent(layout, &first, &end);
 	if (exchange->size > UINT64_MAX - exchange->handle)
 		return bi__fail(err, BI_EBOUNDS, "handle 0x%llx and size %llu are beyond the address space",
 				(unsigned long long)exchange->handle, (unsigned long long)exchange->size);
@@ -210,27 +203,44 @@ static int check_reach(const struct bi_exchange *exchange, struct bi_layout *lay
 	return BI_OK;
 }
 
-static int read_layout(const struct bi_exchange *exchange, struct incoming *incoming, struct bi_error *err)
+/* Copies shape, strides and offset. Without elements offset and size do not matter; the offset becomes 0. */
+static int copy_axes(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_error *err)
 {
-	struct bi_layout *layout = &incoming->layout;
-	struct bi_dtype dtype;
-	int rc = read_type(exchange, &dtype, &incoming->text, err);
+	int is_empty = 0;
 
-	if (rc)
-		return rc;
 	if (exchange->ndim > BI_MAX_NDIM)
 		return bi__fail(err, BI_EINVAL, "ndim %u is not in 0..%d", exchange->ndim, BI_MAX_NDIM);
 	if (exchange->ndim && (!exchange->shape || !exchange->strides))
 		return bi__fail(err, BI_EINVAL, "shape or strides is NULL, but ndim is %u", exchange->ndim);
-	rc = bi_layout_init(layout, dtype, exchange->ndim, exchange->shape, exchange->strides,
-			    (int64_t)(exchange->offset & INT64_MAX), err);
+	layout->ndim = exchange->ndim;
+	for (int i = 0; i < layout->ndim; i++) {
+		layout->shape[i] = exchange->shape[i];
+		layout->strides[i] = exchange->strides[i];
+		is_empty |= !layout->shape[i];
+	}
+	layout->offset = is_empty ? 0 : (int64_t)exchange->offset;
+	if (is_empty || (exchange->offset <= INT64_MAX && exchange->size <= SIZE_MAX / 2))
+		return BI_OK;
+	return bi__fail(err, BI_EOVERFLOW, "offset %llu or size %llu does not fit",
+			(unsigned long long)exchange->offset, (unsigned long long)exchange->size);
+}
+
+static int read_layout(const struct bi_exchange *exchange, struct incoming *incoming, struct bi_error *err)
+{
+	struct bi_layout *layout = &incoming->layout;
+	int64_t first, end;
+	int rc = read_type(exchange, &layout->dtype, &incoming->text, err);
+
 	if (!rc)
-		rc = check_flags(exchange, layout, err);
-	if (!rc)
-		rc = check_reach(exchange, layout, err);
+		rc = copy_axes(exchange, layout, err);
+	if (rc)
+		return rc;
 	layout->descr = incoming->text;
 	layout->descr_length = incoming->text ? (uint32_t)strlen(incoming->text) : 0;
-	return rc;
+	rc = bi__layout_check(layout, &first, &end, err);
+	if (!rc)
+		rc = check_flags(exchange, layout, err);
+	return rc ? rc : check_reach(exchange, first, end, err);
 }
 
 /*
@@ -316,7 +326,7 @@ static int import_known(struct bi_context *context, struct bi_exchange *exchange
 int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags, struct bi_view **out,
 		   struct bi_error *err)
 {
-	struct incoming incoming = { .text = NULL };
+	struct incoming incoming;
 	int rc;
 
 	if (!out)
@@ -326,6 +336,7 @@ int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, uns
 		return bi__fail(err, BI_EINVAL, "context or exchange is NULL");
 	if (flags & ~(unsigned)BI_IMPORT_UNORDERED)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
+	incoming.text = NULL; /* the layout, which is long, is not cleared */
 	rc = check_version(exchange, err);
 	if (!rc)
 		rc = import_known(context, exchange, flags, &incoming, out, err);

@@ -1,6 +1,8 @@
 /* What an export says of order: a stream while work is pending, nothing once it is complete. */
 #include "unit.h"
 
+#include "buffer_interface/binding.h"
+
 static struct bi_context *device, *host;
 
 static struct bi_exchange export_of(struct bi_view *view, uint32_t wishes)
@@ -66,12 +68,45 @@ static void host_memory_is_complete_when_it_is_exported(void **state)
 	bi_view_release(a);
 }
 
+static void refuse_at_once(struct bi_view *view, uint32_t wishes)
+{
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+
+	REFUSED(BI_EBUSY, bi_view_export_nonblocking(view, wishes, &exchange, &error));
+	assert_null(exchange.release);
+}
+
+static void an_export_that_would_wait_is_refused_at_once(void **state)
+{
+	struct bi_view *a = NEW_ARRAY(device, "uint8", 1 << 16), *b = NEW_ARRAY(host, "uint8", 1 << 16);
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+
+	(void)state;
+	number_bytes(a);
+	OK(bi_copy(b, a, NULL, &error));
+	OK(bi_view_export_nonblocking(a, 0, &exchange, &error));
+	assert_int_equal(exchange.stream, bi_stream_handle(bi_context_stream(device)));
+	release(&exchange);
+	refuse_at_once(a, BI_ACQUIRE_READY);
+	refuse_at_once(b, 0);
+	OK(bi_view_synchronize(a, &error));
+	OK(bi_view_synchronize(b, &error));
+	OK(bi_view_export_nonblocking(a, BI_ACQUIRE_READY, &exchange, &error));
+	assert_int_equal(exchange.order_kind, BI_ORDER_NONE);
+	release(&exchange);
+	OK(bi_view_export_nonblocking(b, 0, &exchange, &error));
+	release(&exchange);
+	bi_view_release(b);
+	bi_view_release(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pending_memory_names_its_stream),
 		cmocka_unit_test(synchronized_memory_names_nothing),
 		cmocka_unit_test(host_memory_is_complete_when_it_is_exported),
+		cmocka_unit_test(an_export_that_would_wait_is_refused_at_once),
 	};
 	int failed;
 

@@ -64,8 +64,8 @@ static int acquire_pending(PyObject *object, uint32_t wishes, struct bi_exchange
 }
 
 /*
- * The function `acquire` of the table. For idle memory only the struct takes a reference to the view. If work is
- * pending or an error occurs, acquire_pending waits or raises the error.
+ * The function `acquire` of the table. Usually only the struct takes a reference to the view. If the export may block
+ * or an error occurs, acquire_pending waits or raises the error.
  */
 static int acquire_object(PyObject *object, uint32_t wishes, struct bi_exchange *out)
 {
@@ -77,8 +77,8 @@ static int acquire_object(PyObject *object, uint32_t wishes, struct bi_exchange 
 		return -1;
 	BIP_LOCK(object)
 	view = ((struct bip_object *)object)->view;
-	if (view && bi_view_is_idle(view) && !((struct bip_object *)object)->mask)
-		rc = bi_view_export(view, wishes, out, NULL);
+	if (view && !((struct bip_object *)object)->mask)
+		rc = bi_view_export_nonblocking(view, wishes, out, NULL);
 	BIP_UNLOCK()
 	if (rc && (bip_refuse_mask(object, "the exchange structure") || acquire_pending(object, wishes, out)))
 		return -1;

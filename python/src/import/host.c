@@ -46,14 +46,15 @@ static int read_shape(const Py_buffer *buffer, int64_t shape[BI_MAX_NDIM], int64
 /* Refuses a buffer that has less bytes than its elements. The shape may be negative; the layout refuses that later. */
 static int check_length(const Py_buffer *buffer)
 {
-	Py_ssize_t left = buffer->len;
+	Py_ssize_t needed = buffer->itemsize;
+	int is_beyond = 0;
 
 	for (int i = 0; i < buffer->ndim; i++) {
 		if (buffer->shape[i] <= 0)
 			return 0;
-		left /= buffer->shape[i];
+		is_beyond |= __builtin_mul_overflow(needed, buffer->shape[i], &needed);
 	}
-	if (left >= buffer->itemsize)
+	if (!is_beyond && needed <= buffer->len)
 		return 0;
 	PyErr_Format(bip_InvalidArrayError,
 		     "the buffer has %zd bytes, which is less than its shape and its item size %zd need", buffer->len,

@@ -86,13 +86,11 @@ static int find_native_context(const struct bi_exchange *exchange, const char *n
 	return bip_context_native(name, (uintptr_t)exchange->context, exchange->device_id, out);
 }
 
-static int find_context(const struct bi_exchange *exchange, struct bi_context **out)
+static int find_device_context(const struct bi_exchange *exchange, struct bi_context **out)
 {
 	uint32_t kind = exchange->handle_kind;
 	struct bi_backend backend;
 
-	if (kind == BI_HANDLE_HOST)
-		return bip_context_host(out);
 	if (kind == BI_HANDLE_CL_SVM || kind == BI_HANDLE_CL_USM)
 		kind = BI_HANDLE_CL_MEM;
 	if (bip_backend_with_handle(kind, &backend))
@@ -105,8 +103,8 @@ static int find_context(const struct bi_exchange *exchange, struct bi_context **
 static int import_struct(struct bi_exchange *exchange, const struct bip_request *request, struct bip_found *found)
 {
 	unsigned flags = request->sync ? 0 : BI_IMPORT_UNORDERED;
-	int is_named = exchange->order_kind != BI_ORDER_NONE;
-	struct bi_context *context;
+	int is_named = exchange->order_kind != BI_ORDER_NONE, is_host = exchange->handle_kind == BI_HANDLE_HOST;
+	struct bi_context *context = is_host ? bip_host_context() : NULL;
 	struct bi_error err;
 	int rc;
 
@@ -118,10 +116,11 @@ static int import_struct(struct bi_exchange *exchange, const struct bip_request 
 	if (exchange->struct_size != sizeof(*exchange))
 		return bip_refuse(bip_InvalidArrayError, "struct_size is %u, not %zu as the caller's",
 				  exchange->struct_size, sizeof(*exchange));
-	if (find_context(exchange, &context))
+	if (is_host ? !context : find_device_context(exchange, &context))
 		return -1;
 	rc = bi_view_import(context, exchange, flags, &found->view, &err);
-	bip_release_context(context);
+	if (!is_host)
+		bip_release_context(context);
 	if (rc)
 		return bip_check(rc, &err, bip_raise_import);
 	if (request->sync && !is_named && !bi_memory_is_host(bi_view_memory(found->view)))

@@ -16,12 +16,16 @@
 
 int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *err);
 
-/* Returns BI_OK, or BI_EFORK if the device was opened by the process that this one was forked from. */
+/* Returns 0 if the device was opened by the process that this one was forked from, else 1. */
+static inline int bi__dispatch_is_alive(const struct bi__device *device)
+{
+	return device->backend->synchronous || device->fork_generation == bi__fork_generation;
+}
+
+/* Returns BI_OK, or BI_EFORK if the device is not alive. */
 static inline int bi__dispatch_alive(const struct bi__device *device, struct bi_error *err)
 {
-	if (device->backend->synchronous || device->fork_generation == bi__fork_generation)
-		return BI_OK;
-	return bi__dispatch_refuse_child(device, err);
+	return bi__dispatch_is_alive(device) ? BI_OK : bi__dispatch_refuse_child(device, err);
 }
 
 /* Returns BI_EFORK if memory of `owner` cannot be used in this process. Memory that the CPU can address always can. */

@@ -33,6 +33,7 @@ static void init_memory(struct bi_memory *memory, struct bi_context *context, co
 	memory->producer = NULL;
 	atomic_init(&memory->marks, 0);
 	atomic_init(&memory->idle, true);
+	atomic_init(&memory->on_home, false);
 	atomic_init(&memory->readers, 0);
 	atomic_init(&memory->home, backend->synchronous ? NULL : &context->stream);
 	/* Does the same as pthread_mutex_init without attributes, but without a call. */

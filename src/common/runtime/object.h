@@ -278,6 +278,9 @@ struct bi_memory {
 	atomic_uchar marks; /* enum bi__memory_mark */
 	/* No work was pending at the end of the last step. Other threads may enqueue work meanwhile. */
 	atomic_bool idle;
+	/* Like `idle`: work was pending, all of it came before the end of the home stream, and nothing was left to do.
+	 */
+	atomic_bool on_home;
 	atomic_uint readers; /* mappings for reading; changed under the lock */
 	struct bi_stream *_Atomic home; /* home stream, changed under the lock; NULL in host memory. A former home
 					   stream stays valid */
@@ -331,31 +334,24 @@ static inline int bi__share_events(const struct bi_context *a, const struct bi_c
 }
 
 /*
- * The slow part of the next two functions: makes the home stream wait for the work on other streams (docs/ordering.md,
- * 38.8), sets the mark, and waits until no thread copies the bytes inline. With `blocks` 0, returns BI_EBUSY if another
- * thread has the lock of the memory.
+ * The slow part of the next function: makes the home stream wait for the work on other streams (docs/ordering.md,
+ * 38.8), sets the mark, and waits until no thread copies the bytes inline.
  */
-int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi_error *err);
+__attribute__((cold, noinline)) int bi__memory_mark_first_export(struct bi_memory *memory, int blocks,
+								 struct bi_error *err);
 
 /*
  * Marks the memory as exported. Called before its handle is given out, with no lock held. When the function returns, no
  * inline copy of the memory is under way, and none will start. Only the first call writes, so threads that describe one
  * memory do not compete for its cache line. The memory is marked after a failure too: BI_EBUSY if it is mapped for
- * writing, BI_ECAPTURE if its home stream is captured and work on another stream is pending.
+ * writing, BI_ECAPTURE if its home stream is captured and work on another stream is pending. With `blocks` 0, returns
+ * BI_EBUSY and marks nothing if another thread has the lock of the memory.
  */
-static inline int bi__memory_mark_exported(struct bi_memory *memory, struct bi_error *err)
+static inline int bi__memory_mark_exported(struct bi_memory *memory, int blocks, struct bi_error *err)
 {
 	if (atomic_load_explicit(&memory->marks, memory_order_acquire) == BI__MARK_EXPORTED)
 		return BI_OK;
-	return bi__memory_mark_first_export(memory, 1, err);
-}
-
-/* Does the same, but returns BI_EBUSY and marks nothing if another thread has the lock of the memory. */
-static inline int bi__memory_try_mark_exported(struct bi_memory *memory, struct bi_error *err)
-{
-	if (atomic_load_explicit(&memory->marks, memory_order_acquire) == BI__MARK_EXPORTED)
-		return BI_OK;
-	return bi__memory_mark_first_export(memory, 0, err);
+	return bi__memory_mark_first_export(memory, blocks, err);
 }
 
 #endif

@@ -56,18 +56,21 @@ int bi__order_try_lock(struct bi_memory *memory)
 	return pthread_mutex_trylock(&memory->lock) == 0;
 }
 
-/* Returns 1 if no later work has to wait, and no failure and no end of work is still to be handled. */
-static int is_idle_locked(const struct bi_memory *memory)
+/* Returns 1 if later work waits for nothing but the home stream, and no failure and no end of work is to be handled. */
+static int is_on_home_locked(const struct bi_memory *memory)
 {
 	const struct bi__order *order = &memory->order;
 
-	return !order->pending && !order->last_use.context && !order->first_use.count && !order->unrecorded &&
-	       !order->lost;
+	return !order->last_use.context && !order->first_use.count && !order->unrecorded && !order->lost &&
+	       !order->spread;
 }
 
 void bi__order_note_idle(struct bi_memory *memory)
 {
-	atomic_store_explicit(&memory->idle, is_idle_locked(memory), memory_order_release);
+	bool is_on_home = is_on_home_locked(memory);
+
+	atomic_store_explicit(&memory->idle, is_on_home && !memory->order.pending, memory_order_release);
+	atomic_store_explicit(&memory->on_home, is_on_home && memory->order.pending, memory_order_release);
 }
 
 static int has_leftovers(const struct bi__leftovers *leftovers)
@@ -724,7 +727,7 @@ int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct
 	int rc;
 
 	bi__order_catch_up_in_locked(step, memory);
-	if (is_idle_locked(memory))
+	if (!order->pending && is_on_home_locked(memory))
 		return BI_OK;
 	rc = begin_first_use_locked(memory, step->stream, err);
 	if (rc || memory->flags & BI_WRAP_UNORDERED)
@@ -753,9 +756,8 @@ static inline int is_in_order_locked(const struct bi_memory *memory, const struc
 {
 	const struct bi__order *order = &memory->order;
 
-	return !memory->readers && !(memory->marks & BI__MARK_WRITTEN) && !order->last_use.context &&
-	       !order->first_use.count && !order->unrecorded && !order->lost &&
-	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order && !order->spread));
+	return !memory->readers && !(memory->marks & BI__MARK_WRITTEN) && is_on_home_locked(memory) &&
+	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
 }
 
 static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,

@@ -47,8 +47,8 @@ static inline struct bi__step bi__step_on(struct bi_stream *stream)
 void bi__order_init(struct bi__order *order);
 
 /*
- * Sets the member `idle`, which other threads read without the lock. The last act of a step. Called with the lock held,
- * or before another thread knows the memory.
+ * Sets the members `idle` and `on_home`, which other threads read without the lock. The last act of a step. Called with
+ * the lock held, or before another thread knows the memory.
  */
 void bi__order_note_idle(struct bi_memory *memory);
 

@@ -18,18 +18,13 @@ static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 	return rc ? rc : bi__order_wait_first_use_locked(memory, err);
 }
 
-/* Sets *home to the stream that the export names, or to NULL. */
-static inline int offer_home(struct bi_memory *memory, uint32_t wishes, struct bi_stream **home, struct bi_error *err)
+int bi__export_find_home(struct bi_memory *memory, uint32_t wishes, struct bi_stream **home, struct bi_error *err)
 {
 	struct bi__scope scope;
 	int rc;
 
-	*home = NULL;
 	if (wishes & BI_ACQUIRE_READY)
 		return bi__order_synchronize(memory, BI__WAIT_EXPORT, err);
-	rc = bi__dispatch_alive(&memory->context->device, err);
-	if (rc || memory->idle)
-		return rc;
 	bi__order_lock(memory, NULL);
 	bi__dispatch_begin(&scope, &memory->context->device);
 	rc = prepare_export_locked(memory, err);
@@ -40,52 +35,6 @@ static inline int offer_home(struct bi_memory *memory, uint32_t wishes, struct b
 	bi__dispatch_end(&scope);
 	bi__order_unlock(memory, NULL);
 	return rc;
-}
-
-int bi__exchange_offer(struct bi_memory *memory, uint32_t wishes, struct bi_exchange *out, struct bi_error *err)
-{
-	/* Consumers that use the memory as host memory cannot wait for an event of a device. */
-	int for_host = memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
-	struct bi_stream *home;
-	int rc = offer_home(memory, for_host ? BI_ACQUIRE_READY : wishes, &home, err);
-
-	if (rc || !home)
-		return rc;
-	out->order_kind = (uint8_t)home->queue.kind;
-	out->stream = home->queue.native;
-	return BI_OK;
-}
-
-int bi__cai_offer(struct bi_memory *memory, uint32_t wishes, uintptr_t *stream, struct bi_error *err)
-{
-	struct bi_stream *home;
-	int rc = offer_home(memory, wishes, &home, err);
-
-	*stream = rc || !home ? 0 : home->queue.native;
-	return rc;
-}
-
-/* Returns 1 if work is pending and all of it is on the home stream, so that no driver call is needed. */
-static int is_all_on_home_locked(const struct bi_memory *memory)
-{
-	return memory->order.pending && !memory->order.spread && !memory->order.last_use.context &&
-	       !memory->order.first_use.count && !memory->order.unrecorded && !memory->order.lost;
-}
-
-int bi__cai_offer_nonblocking(struct bi_memory *memory, uint32_t wishes, uintptr_t *stream, struct bi_error *err)
-{
-	int rc = bi__dispatch_alive(&memory->context->device, err), is_named = 0;
-
-	*stream = 0;
-	if (rc || memory->idle)
-		return rc;
-	if (!(wishes & BI_ACQUIRE_READY) && bi__order_try_lock(memory)) {
-		is_named = is_all_on_home_locked(memory);
-		if (is_named)
-			*stream = bi__stream_share(memory->home);
-		bi__order_unlock(memory, NULL);
-	}
-	return is_named ? BI_OK : bi__fail(err, BI_EBUSY, "work on the memory is pending and has to be waited for");
 }
 
 /* Wraps a queue of another device of the native context. */

@@ -2,14 +2,33 @@
 #ifndef BI_COMMON_VIEW_EXPORT_H
 #define BI_COMMON_VIEW_EXPORT_H
 
-#include "common/runtime/object.h"
+#include "common/runtime/stream.h"
+
+/* The slow part of bi__export_home. *home is NULL before. */
+int bi__export_find_home(struct bi_memory *memory, uint32_t wishes, struct bi_stream **home, struct bi_error *err);
 
 /*
- * Sets order_kind and stream of *out for a memory that is about to be exported. They must be 0 before, and stay 0 if no
- * work is pending. For host memory and with the wish BI_ACQUIRE_READY, blocks the calling thread until pending work is
- * complete (`export`).
+ * Prepares an export of the memory. Sets *home to the home stream if work is pending, otherwise to NULL. With the wish
+ * BI_ACQUIRE_READY, which host memory needs, blocks the calling thread until pending work is complete (`export`). With
+ * `blocks` 0, returns BI_EBUSY where that would wait, call the driver or take a lock.
  */
-int bi__exchange_offer(struct bi_memory *memory, uint32_t wishes, struct bi_exchange *out, struct bi_error *err);
+static inline int bi__export_home(struct bi_memory *memory, uint32_t wishes, int blocks, struct bi_stream **home,
+				  struct bi_error *err)
+{
+	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
+
+	*home = NULL;
+	if (rc || memory->idle)
+		return rc;
+	if (memory->on_home && !(wishes & BI_ACQUIRE_READY)) {
+		*home = memory->home;
+		bi__stream_share(*home);
+		return BI_OK;
+	}
+	if (blocks)
+		return bi__export_find_home(memory, wishes, home, err);
+	return bi__fail(err, BI_EBUSY, "work on the memory is pending and has to be waited for");
+}
 
 /*
  * Makes later work on the memory wait for a consumer's work: for all that is on `stream` now, or for `event`. Waits for
@@ -17,15 +36,6 @@ int bi__exchange_offer(struct bi_memory *memory, uint32_t wishes, struct bi_exch
  */
 int bi__exchange_done(struct bi_memory *memory, const struct bi_exchange *self, uint32_t kind, uint64_t stream,
 		      uint64_t event);
-
-/*
- * Prepares an export through the CUDA Array Interface. Sets *stream to the handle of the home stream, or to 0 if no
- * work is pending. `wishes` are 0 or BI_ACQUIRE_READY, which blocks as in bi__exchange_offer.
- */
-int bi__cai_offer(struct bi_memory *memory, uint32_t wishes, uintptr_t *stream, struct bi_error *err);
-
-/* Does what bi__cai_offer does, but returns BI_EBUSY where that would wait or call the driver. */
-int bi__cai_offer_nonblocking(struct bi_memory *memory, uint32_t wishes, uintptr_t *stream, struct bi_error *err);
 
 /* The producer's stream and event, wrapped and owned. One of them or both may be NULL. */
 struct bi__acceptance {

@@ -602,7 +602,7 @@ void bi_use_native(const struct bi_view *view, struct bi_native *out)
 
 void bi_view_native(const struct bi_view *view, struct bi_native *out)
 {
-	bi__memory_mark_exported(view->memory, NULL); /* also while the memory is mapped: the function cannot fail */
+	bi__memory_mark_exported(view->memory, 1, NULL); /* also while the memory is mapped: the function cannot fail */
 	bi_use_native(view, out);
 }
 
@@ -612,6 +612,6 @@ void *bi_view_host_pointer(const struct bi_view *view)
 
 	if (!host)
 		return NULL;
-	bi__memory_mark_exported(view->memory, NULL);
+	bi__memory_mark_exported(view->memory, 1, NULL);
 	return host + view->offset;
 }

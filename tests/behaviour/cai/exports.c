@@ -341,6 +341,9 @@ static void cai_at_once_waits_for_nobody(void **state)
 	refuse_at_once(view, 3, 0);
 	assert_int_equal(pthread_mutex_unlock(&memory->lock), 0);
 	exported(view, 3, BI_CAI_NONBLOCKING);
+	assert_int_equal(pthread_mutex_lock(&memory->lock), 0);
+	exported(view, 3, 0); /* exported before: the lock is not needed */
+	assert_int_equal(pthread_mutex_unlock(&memory->lock), 0);
 	OK(bi_event_record(bi_context_stream(fixture.context), &event, &error));
 	foreign.kind = BI_HANDLE_CUDA;
 	foreign.handle = raw_of(view).pointer;

@@ -900,6 +900,7 @@ void scenario_bindings(struct scenario_state *state)
 	struct bi_dtype dtype;
 	struct bi_layout layout;
 	struct bi_view *array, *wrapped = NULL, *host = NULL;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
 	open_device(state);
 	array = new_array(state, state->context, ROWS, COLUMNS);
@@ -907,6 +908,8 @@ void scenario_bindings(struct scenario_state *state)
 	if (has_failed(state) || !went_well(state, bi_layout_init(&layout, dtype, 2, shape, NULL, 0, state->err)))
 		return;
 	(void)bi_view_release_is_immediate(array);
+	if (went_well(state, bi_view_export_nonblocking(array, 0, &exchange, state->err)))
+		exchange.release(&exchange);
 	went_well(state, bi_view_switch_to_context_stream(array, state->err));
 	foreign.release = note_release;
 	foreign.release_data = state;
