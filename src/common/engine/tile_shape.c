@@ -7,6 +7,9 @@
 #define SRC_RUN 1024
 #define DST_RUN 256
 
+/* So many elements with gaps between them are gathered by shuffles. */
+#define LONG_STEPS 32
+
 /* Short gaps between elements of the source are copied with them: up to so many times the bytes of the elements. */
 #define SHORT_GAPS 4
 
@@ -109,8 +112,7 @@ static void cut_runs(struct bi__tiles *tiles)
 	struct bi__tile_axis *axis;
 
 	while (run < SRC_RUN && (axis = nearest_in_source(tiles)) != NULL) {
-		const int64_t step = bi__tiles_magnitude(axis->src);
-		int64_t most = bi__tiles_divide_up(SRC_RUN, step <= SHORT_GAPS * run && step > run ? step : run);
+		int64_t most = bi__tiles_divide_up(SRC_RUN, run);
 
 		if (bytes >= ENOUGH && bi__tiles_magnitude(axis->src) > 2 * run)
 			return;
@@ -206,7 +208,16 @@ static void place_columns(struct bi__tiles *tiles)
 	int64_t elements = 1, place;
 	int i = 0;
 
-	for (tiles->span = tiles->element; i < tiles->columns; i++) {
+	tiles->span = tiles->element;
+	tiles->gathered = 1;
+	if (tiles->columns && tiles->way != BI__TILES_LARGE && tiles->column[0]->block >= LONG_STEPS &&
+	    bi__tiles_magnitude(tiles->column[0]->src) > tiles->element) {
+		tiles->gathered = tiles->column[0]->block;
+		tiles->column[0]->place = tiles->element;
+		tiles->span *= tiles->gathered;
+		i = 1;
+	}
+	for (; i < tiles->columns && tiles->gathered == 1; i++) {
 		struct bi__tile_axis *axis = tiles->column[i];
 		const int64_t step = bi__tiles_magnitude(axis->src), span = tiles->span + (axis->block - 1) * step;
 

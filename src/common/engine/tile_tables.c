@@ -18,8 +18,14 @@ static void add_axis(struct bi__tile_offsets *offsets, int64_t count, int64_t st
 	offsets->count = all;
 }
 
-static void list_pieces(struct bi__tiles *tiles)
+static void list_pieces(struct bi__tiles *tiles, uint64_t bytes)
 {
+	const int64_t unit = tiles->element;
+
+	if (tiles->gathered > 1)
+		bi__run_init(&tiles->gather, tiles->simd,
+			     &(struct bi__run_axis){ (size_t)unit, unit, bi__tiles_magnitude(tiles->column[0]->src),
+						     bytes });
 	start_list(&tiles->pieces, 0);
 	for (int i = tiles->spanned; i < tiles->columns; i++)
 		add_axis(&tiles->pieces, tiles->column[i]->block, bi__tiles_magnitude(tiles->column[i]->src));
@@ -111,7 +117,7 @@ static void list_blocks(struct bi__tiles *tiles)
 
 void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
 {
-	list_pieces(tiles);
+	list_pieces(tiles, bytes);
 	list_blocks(tiles);
 	if (tiles->way == BI__TILES_TWICE)
 		list_twice(tiles);

@@ -139,6 +139,14 @@ static void write_row(const struct bi__tiles *tiles, const struct batch *batch, 
 	}
 }
 
+static void gather_row(const struct bi__tiles *tiles, unsigned char *to, const unsigned char *src)
+{
+	if (tiles->gathered == 1)
+		pack(to, src, &tiles->pieces, (size_t)tiles->span);
+	for (int64_t i = 0; tiles->gathered > 1 && i < tiles->pieces.count; i++)
+		bi__run(&tiles->gather, to + i * tiles->span, src + tiles->pieces.list[i], tiles->gathered);
+}
+
 static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 {
 	const bi__transpose_fn turn = tiles->simd->transpose[tiles->element];
@@ -148,8 +156,7 @@ static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 
 	for (int64_t at = 0; at < tiles->row; at += some) {
 		for (int64_t i = at; i < bi__tiles_minimum(at + some, tiles->row); i++)
-			pack(tiles->a + (i - at) * (int64_t)tiles->a_pitch, batch->src[0] + reads[i], &tiles->pieces,
-			     (size_t)tiles->span);
+			gather_row(tiles, tiles->a + (i - at) * (int64_t)tiles->a_pitch, batch->src[0] + reads[i]);
 		turn(c + at * tiles->element, (int64_t)tiles->c_pitch, tiles->a, tiles->blocks.list,
 		     bi__tiles_round_up(tiles->width, tiles->slots), some);
 	}
@@ -165,7 +172,7 @@ static void copy_twice(const struct bi__tiles *tiles, const struct batch *batch)
 	unsigned char *row = tiles->a + BI__LINE;
 
 	for (int64_t k = 0; k < batch->count; k++)
-		pack(tiles->a + k * a_pitch, batch->src[k], &tiles->pieces, (size_t)tiles->span);
+		gather_row(tiles, tiles->a + k * a_pitch, batch->src[k]);
 	for (int64_t at = 0; at * some < tiles->width; at++)
 		turn(tiles->c + at * tiles->slots * BI__LINE, BI__LINE, tiles->a + at * line, tiles->blocks.list,
 		     tiles->slots, some);

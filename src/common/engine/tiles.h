@@ -39,8 +39,8 @@ struct bi__tiles {
 	int64_t backwards; /* from the first element of a tile to the first column, where the source runs backwards */
 	int spanned; /* columns that a piece of a row of `a` has */
 	int64_t span; /* bytes of a piece */
-	struct bi__run scatter; /* to a row with gaps */
-	int64_t scattered; /* units that it moves in one call */
+	struct bi__run gather, scatter; /* from a source with gaps, to a row with gaps */
+	int64_t gathered, scattered; /* units that each moves in one call */
 	struct bi__tile_offsets pieces; /* source: the pieces of a row of `a` */
 	struct bi__tile_offsets reads; /* ONCE: source of the rows of `a`; LARGE: of the units of a row */
 	struct bi__tile_offsets blocks; /* the rows of one turn, in `a` */
