@@ -420,6 +420,7 @@ def test_B32_cudas_stream_2_is_never_named(bi, cuda):
     assert bi.buffer_interface(odd(stream=1, **place)).stream == 1
 
 
+@pytest.mark.needs("simulator")
 def test_B37_done_waits_for_no_device(bi, cuda):
     producer, view = pending(bi, cuda)
     exchange, stream = exchange_of(bi, view), cuda.stream()
