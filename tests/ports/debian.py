@@ -16,11 +16,13 @@ WORK = ROOT / "build/roots"
 SOURCES = ROOT / "build/sources"
 
 # Runs a program in a root folder, where this source tree has the path that it has here. What is mounted there is gone
-# when the program has ended.
+# when the program has ended. The certificates are a copy: the scripts of packages write into that folder.
+CERTIFICATES = "/etc/ssl/certs"
 IN_ROOT = f"""
-mkdir -p "$0{ROOT}" "$0/etc/ssl" &&
+mkdir -p "$0{ROOT}" "$0{CERTIFICATES}" &&
 mount -t proc proc "$0/proc" && mount -t sysfs sys "$0/sys" && mount -t tmpfs shm "$0/dev/shm" &&
-mount --bind "{ROOT}" "$0{ROOT}" && mount --bind /etc/ssl "$0/etc/ssl" && exec chroot "$0" "$@"
+mount -t tmpfs certificates "$0{CERTIFICATES}" && cp {CERTIFICATES}/ca-certificates.crt "$0{CERTIFICATES}" &&
+mount --bind "{ROOT}" "$0{ROOT}" && exec chroot "$0" "$@"
 """
 
 # What the Python package and its tests need, besides a driver.
