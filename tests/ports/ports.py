@@ -24,7 +24,10 @@ import debian
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WORK = ROOT / "build/ports"
+# Debian's packages that the sdist of the Python package is built with. The README names them.
+FOR_THE_SDIST = ["gcc", "cmake", "make", "python3-dev", "opencl-c-headers"]
 RECORDED = HERE / "results.json"
+WHEELS = HERE / "wheels.json"  # scripts/build-wheels --test writes it
 PAGE = ROOT / "docs/ports.md"
 ARRAY = ROOT / "examples/data/jacksboro_elevation.npy"
 JOBS = str(os.cpu_count())
@@ -72,6 +75,9 @@ def zig(target, name, system, emulator="none"):
     return Target(name, "", f"zig {target}", system=system, emulator=emulator, tests=False)
 
 
+SID = "gcc libc6-dev cmake make libcmocka-dev opencl-c-headers"
+CMOCKA_2 = "-Wno-deprecated-declarations"  # of assert_in_range, for which cmocka 1 has nothing else
+
 # Emulators do not start a program with raised rights, nor say which pages are large.
 TARGETS = [
     cross("aarch64", "aarch64, glibc", "qemu-aarch64-static -L /usr/aarch64-linux-gnu",
@@ -84,9 +90,9 @@ TARGETS = [
     Target("x86-64, Windows", "gcc-mingw-w64-x86-64-posix wine wine64", "x86_64-w64-mingw32-gcc-posix",
            system="Windows", emulator="wine"),
     Target("x86-64, glibc", "clang-19", "clang-19"),
-    # cmocka 2 deprecates assert_in_range, for which cmocka 1 has nothing else.
-    Target("x86-64, Debian sid, C23", "gcc libc6-dev cmake make libcmocka-dev opencl-c-headers", "gcc", release="sid",
-           standard=23, flags="-Wno-deprecated-declarations"),
+    Target("x86-64, Debian sid, C23", SID, "gcc", release="sid", standard=23, flags=CMOCKA_2),
+    Target("x86-64, Debian sid, gcc 15", SID.replace("gcc ", "gcc-15 "), "gcc-15", release="sid", flags=CMOCKA_2),
+    Target("x86-64, Debian sid, clang", SID.replace("gcc ", "clang-23 "), "clang-23", release="sid", flags=CMOCKA_2),
     zig("aarch64-macos", "aarch64, macOS", "Darwin"),
     zig("x86_64-macos", "x86-64, macOS", "Darwin"),
 ]  # fmt: skip
@@ -249,6 +255,13 @@ def python_of_the_newest():
     return f"All tests of the Python package, there: {suites.get('whole package', 'not run')}."
 
 
+def table_of_wheels():
+    rows = ["| package | compiler | checked by | tried |", "| --- | --- | --- | --- |"]
+    for name, row in json.loads(WHEELS.read_text()).items():
+        rows.append(f"| {name} | {row['compiler']} | {row['checked']} | {row['tried']} |")
+    return "\n".join(rows)
+
+
 def page(recorded):
     """The text of docs/ports.md."""
     rows = ["| target | compiler | warnings | `bi copy --device host --verify` | tests |", "| --- | --- | --- | --- | --- |"]
@@ -275,6 +288,16 @@ folder (`tests/ports/debian.py`).
   files. Wine's `OpenCL.dll` leads to PoCL: there `bi copy --device opencl --verify` works.
 - In emulators two unit tests are left out: programs with raised rights are not started, and large pages are not
   reported.
+
+## Packages of Python
+
+`scripts/build-wheels --test` makes these with warnings as errors, and writes this table.
+
+{table_of_wheels()}
+
+`tried`: pip installed the package into an empty environment (`alone`: with the OpenCL driver of the system), then beside
+pyopencl and PyPI's PoCL, and then in a root folder that `debootstrap` had just made, with `python3-venv`, and for the
+sdist also with {", ".join(f"`{name}`" for name in FOR_THE_SDIST)}. "linked only" and "not run": no such machine was used.
 """
 
 
