@@ -297,7 +297,8 @@ folder (`tests/ports/debian.py`).
 
 `tried`: pip installed the package into an empty environment (`alone`: with the OpenCL driver of the system), then beside
 pyopencl and PyPI's PoCL, and then in a root folder that `debootstrap` had just made, with `python3-venv`, and for the
-sdist also with {", ".join(f"`{name}`" for name in FOR_THE_SDIST)}. "linked only" and "not run": no such machine was used.
+sdist also with {", ".join(f"`{name}`" for name in FOR_THE_SDIST)}.
+"linked only" and "not run": no such machine was used.
 """
 
 

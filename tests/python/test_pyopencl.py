@@ -75,7 +75,8 @@ def test_O1_array_is_the_cl_mem_itself(array, opencl_queue):
 
 BEFORE_THE_FIRST_USE = """
 import numpy as np, pyopencl as cl, pyopencl.array
-queue = cl.CommandQueue(cl.create_some_context(interactive=False))
+context = cl.create_some_context(interactive=False)  # Intel's queue does not keep it
+queue = cl.CommandQueue(context)
 array = cl.array.to_device(queue, np.arange(8, dtype="i4"))
 from buffer_interface import buffer_interface
 assert (buffer_interface(array).numpy() == range(8)).all()
