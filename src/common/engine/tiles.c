@@ -13,7 +13,7 @@
  *
  *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
  *
- *     TWICE   these units but 6 bytes, if they have. As many tiles as a lane has elements are turned together. Then
+ *     TWICE   units of 1 to 4 bytes, if they have. As many tiles as a lane has elements are turned together. Then
  *             the elements of all these tiles for one position are one lane, and lanes can be put into any order:
  *
  *             runs of each tile  →  a  → turn →  c: a lane for each position  → reorder, turn →  a: rows of each tile
