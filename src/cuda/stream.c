@@ -71,12 +71,12 @@ static int wrap_stream(struct bi__cuda_queue *queue, uintptr_t native, struct bi
 
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err)
 {
-	struct bi__cuda_queue *made = calloc(1, sizeof(*made));
+	struct bi__cuda_queue *made = malloc(sizeof(*made));
 	int rc;
 
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
-	made->cuda = cuda;
+	*made = (struct bi__cuda_queue){ .cuda = cuda };
 	made->serial = atomic_fetch_add_explicit(&cuda->shared->serials, 1, memory_order_relaxed) + 1;
 	rc = queue->native ? wrap_stream(made, queue->native, err) : create_stream(made, flags, err);
 	if (rc) {

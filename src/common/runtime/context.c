@@ -18,6 +18,15 @@
 /* Retired memory is bounded by the limit of the pool, but a pool may be small or absent. */
 #define LEAST_RETIRED_LIMIT ((size_t)64 << 20)
 
+static void init_retired(struct bi__retired *retired, size_t pool_limit)
+{
+	retired->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	retired->oldest = retired->newest = NULL;
+	atomic_init(&retired->count, 0);
+	atomic_init(&retired->bytes, 0);
+	retired->limit = pool_limit > LEAST_RETIRED_LIMIT ? pool_limit : LEAST_RETIRED_LIMIT;
+}
+
 static void init_settings(struct bi_context *context, const struct bi_options *options)
 {
 	const char *cai_sync = bi__environment("BI_CAI_SYNC");
@@ -32,18 +41,23 @@ static void init_settings(struct bi_context *context, const struct bi_options *o
 	context->release.data = options->release_data;
 }
 
-/* The other members are 0. */
 static void init_context(struct bi_context *context, const struct bi_options *options)
 {
-	size_t limit;
-
 	atomic_init(&context->refs, 1);
+	context->device = (struct bi__device){ .backend = NULL };
 	bi__stream_init(&context->stream, context);
+	atomic_init(&context->stream_ids, 0);
 	init_settings(context, options);
+	context->notes = NULL;
+	context->is_shared = 0;
 	bi__pool_init(&context->pool, options->pool_limit);
-	limit = context->pool.limit;
-	context->retired.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	context->retired.limit = limit > LEAST_RETIRED_LIMIT ? limit : LEAST_RETIRED_LIMIT;
+	context->pieces.first = NULL;
+	context->pieces.count = 0;
+	init_retired(&context->retired, context->pool.limit);
+	atomic_init(&context->host_uses, 0);
+	for (int i = 0; i < BI__WAIT_COUNT; i++)
+		atomic_init(&context->waits[i], 0);
+	context->report = NULL;
 }
 
 /* Frees a context that has no open device and owns no memory. */
@@ -58,7 +72,7 @@ static void free_context(struct bi_context *context)
 
 static struct bi_context *new_context(const struct bi_options *options)
 {
-	struct bi_context *context = calloc(1, sizeof(*context));
+	struct bi_context *context = malloc(sizeof(*context));
 
 	if (!context)
 		return NULL;
