@@ -23,7 +23,7 @@ def run(report):
     ours = {"hatch, borrow": (loops.borrow, v), "hatch, take": (loops.take, v), "table, tensor": (loops.dl_tensor, v),
             "table, managed": (loops.dl_managed, v)}
     pending = pending_array(report, loops, x)
-    if pending:
+    if pending is not None:
         ours["hatch, take, work pending"] = (loops.take, pending)
     others = peers(report, loops, x)
     for name, (loop, array) in (ours | others).items():
