@@ -294,7 +294,7 @@ static void row_29_failures_cost_no_staging_buffer(void **state)
 }
 
 /* At each call of a large copy. The driver works again, so a copy on another stream does. */
-static void row_29_failures_of_a_large_copy(void **state)
+static void row_19_failures_of_a_large_copy(void **state)
 {
 	unsigned char *bytes = malloc(MANY_BYTES), *result = calloc(1, MANY_BYTES);
 	struct bi_view *from = many_bytes(fixture.context, bytes), *view = many_bytes(fixture.context, NULL);
@@ -331,7 +331,7 @@ int cuda_memory_rows(void)
 		ROW(row_29_streams_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
 		ROW(row_29_large_copies_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
 		ROW(row_29_failures_cost_no_staging_buffer, NEED_CUDA | NEED_SIM),
-		ROW(row_29_failures_of_a_large_copy, NEED_CUDA | NEED_SIM),
+		ROW(row_19_failures_of_a_large_copy, NEED_CUDA | NEED_SIM),
 	};
 
 	return run_rows("CUDA's memory", rows, ARRAY_LENGTH(rows));
