@@ -21,6 +21,7 @@ IMPLIED = "the wait for the other array, or one that comes later, orders this as
 LEGACY = "the legacy stream and the context stream wait for each other by themselves"
 AGAIN = "hand_back waits for the events of the first use, for which acquire has waited on the same stream"
 NOTHING = "nothing is pending behind the event, or the host has seen its end"
+PAGEABLE_PIECES = "few schedules show it; sweep-drops notices it (upload_large, download_large)"
 PAGEABLE = "bytes of pageable memory, which the simulator does not see; the space with pinned memory notices"
 
 # Test: how many of its waits, in one space, nobody has to notice; why.
@@ -57,6 +58,7 @@ EXPLAINED = {
     "row_31_the_tail_is_not_waited_for_on_its_stream": (1, RETURNS),
     "row_35_his_stream_lives_as_long_as_the_memory": (1, NOTHING),
     "row_35_rehome_in_a_capture": (1, NOTHING),
+    "row_29_many_pageable_bytes_do_not_wait": (4, PAGEABLE_PIECES),
     "row_35_the_context_stream_comes_after_the_old_home": (1, NOTHING),
     "row_35_the_first_use_is_waited_for": (2, NOTHING),
     "row_35_the_producers_stream_waits_at_the_end": (1, NOTHING),
