@@ -20,14 +20,18 @@ extern "C" {
 	((version) == BI_ABI_VERSION || (BI_ABI_VERSION > 0xffffu && (version) >> 16 == BI_ABI_VERSION >> 16))
 #define BI_ABI_SIZE_MAX 4096u           /* the largest struct_size */
 
-/* Bits of `flags`, and of the wishes of a caller. A reader refuses unknown bits 0..15 and ignores unknown bits 16..31. */
+/*
+ * Two sets: bits of `flags`, and bits of the wishes (BI_ACQUIRE_) of a caller. A consumer refuses unknown bits 0..15
+ * of `flags`, a producer those of the wishes. Unknown bits 16..31 are ignored. A consumer that writes looks at
+ * BI_READONLY.
+ */
 #define BI_READONLY        0x00000001u  /* the consumer must not write */
 #define BI_C_CONTIGUOUS    0x00010000u  /* row-major without gaps, or no elements; set only if true */
 #define BI_F_CONTIGUOUS    0x00020000u  /* column-major without gaps, or no elements; set only if true */
-#define BI_COPIED          0x00040000u  /* the array is a copy; writes do not reach the original */
+#define BI_COPIED          0x00040000u  /* the array is a copy made before; writes do not reach the original */
 #define BI_ACQUIRE_READY   0x00000001u  /* demand: the memory is ready on return, and no stream is named */
 #define BI_ACQUIRE_READING 0x00010000u  /* promise: the caller does not write */
-#define BI_ACQUIRE_BORROW  0x00020000u  /* promise: released before the caller drops the object or leaves the thread */
+#define BI_ACQUIRE_BORROW  0x00020000u  /* promise: released on this thread, before the object is dropped or released */
 
 enum bi_exchange_device {               /* DLPack's numbers; its others do not occur in this version */
 	BI_EXCHANGE_DEVICE_CPU = 1,
@@ -40,13 +44,13 @@ enum bi_exchange_device {               /* DLPack's numbers; its others do not o
 enum bi_handle_kind {
 	BI_HANDLE_HOST = 1,             /* address that the CPU can access: devices 1 and 3 */
 	BI_HANDLE_CUDA = 2,             /* CUdeviceptr: devices 2 and 13 */
-	BI_HANDLE_CL_MEM = 3,           /* cl_mem that is no sub-buffer: device 4, as for the next two */
-	BI_HANDLE_CL_SVM = 4,           /* pointer from clSVMAlloc */
-	BI_HANDLE_CL_USM = 5            /* pointer of unified shared memory */
+	BI_HANDLE_CL_MEM = 3,           /* cl_mem of a buffer, no sub-buffer: device 4, as for the next two */
+	BI_HANDLE_CL_SVM = 4,           /* pointer into memory of clSVMAlloc */
+	BI_HANDLE_CL_USM = 5            /* pointer into unified shared memory */
 };
 
 enum bi_order_kind {
-	BI_ORDER_NONE = 0,              /* no work is pending; stream and event are 0 */
+	BI_ORDER_NONE = 0,              /* the memory is ready; stream and event are 0 */
 	BI_ORDER_CUDA = 1,              /* CUstream, or 1 for the legacy default stream; CUevent */
 	BI_ORDER_HIP = 2,               /* reserved */
 	BI_ORDER_OPENCL = 3             /* cl_command_queue; cl_event that was flushed */
@@ -57,8 +61,9 @@ struct bi_exchange {
 	uint32_t struct_size;           /* bytes of the struct, all of which are written */
 	void (*release)(struct bi_exchange *self); /* sets itself to NULL */
 	/*
-	 * Hands the memory back: all work that is on `stream` now, or that ends with `event`, comes before all later
-	 * work of the producer. Waits for no device. Not 0: the consumer has to wait. NULL: there is no such function.
+	 * Hands the memory back: all work that is on `stream` now, or that ends with `event`, comes before all that the
+	 * producer later enqueues on the memory or does to it, freeing included. Waits for no device. Not 0, or no such
+	 * function (NULL): the consumer makes `stream` of the structure wait for its work, or waits itself.
 	 */
 	int (*done)(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, uint64_t event);
 	void *owner;                    /* the producer's */
@@ -67,7 +72,7 @@ struct bi_exchange {
 	const int64_t *strides;         /* bytes; NULL only if ndim is 0 */
 	uint64_t handle;                /* start of the memory; may be 0 if there are no elements */
 	uint64_t offset;                /* bytes from `handle` to element [0, ..., 0] */
-	uint64_t size;                  /* bytes of the memory, from `handle` */
+	uint64_t size;                  /* bytes of the memory, from `handle`; not more than the allocation has */
 	uint64_t context;               /* cl_context; CUcontext, 0: the primary context; host: 0 */
 	uint64_t stream;                /* the memory is ready here; lives until release; 0: none */
 	uint64_t event;                 /* the memory is ready after it; lives until release; 0: none */
