@@ -85,12 +85,13 @@ enum bi__cu_constant {
 
 /*
  * Error codes: X(the driver's name without CUDA_, number, status of this library). Any other code is BI_EDRIVER, and the
- * driver gives its name.
+ * driver gives its name. A driver that the process is unloading gives none, so its code is in the list.
  */
 #define BI__CU_CODES(X) \
 	X(ERROR_INVALID_VALUE, 1, BI_EDRIVER) \
 	X(ERROR_OUT_OF_MEMORY, 2, BI_ENOMEM) \
 	X(ERROR_NOT_INITIALIZED, 3, BI_EDRIVER) \
+	X(ERROR_DEINITIALIZED, 4, BI_EDRIVER) \
 	X(ERROR_STUB_LIBRARY, 34, BI_ENODEVICE) \
 	X(ERROR_CALL_REQUIRES_NEWER_DRIVER, 36, BI_EUNSUPPORTED) \
 	X(ERROR_DEVICE_UNAVAILABLE, 46, BI_ENODEVICE) \

@@ -271,8 +271,10 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 	if (rc)
 		return rc;
 	foreign.kind = (enum bi_handle_kind)exchange->handle_kind;
-	foreign.handle = (uintptr_t)exchange->handle;
-	foreign.nbytes = exchange->handle && bi_layout_size(&incoming->layout) ? (size_t)exchange->size : 0;
+	if (bi_layout_size(&incoming->layout)) {
+		foreign.handle = (uintptr_t)exchange->handle;
+		foreign.nbytes = exchange->handle ? (size_t)exchange->size : 0;
+	}
 	foreign.flags = exchange->flags & BI_READONLY ? BI_WRAP_READONLY : 0;
 	foreign.stream = acceptance.stream;
 	foreign.events = &acceptance.event;

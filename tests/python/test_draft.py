@@ -550,10 +550,11 @@ def test_B22_an_empty_array_of_opencl_stays_on_its_device(bi, queue):
         refused(bi, "B-3", TypeError, **empty, **words)
 
 
-def test_B6_object_and_producer_live_as_long_as_the_memory(bi, memory):
-    producer = Stated(backend="host", buffer=memory.ctypes.data)
-    alive = [weakref.ref(producer), weakref.ref(producer.given)]
+def test_B6_object_producer_and_buffer_live_as_long_as_the_memory(bi, memory):
+    producer = Stated(backend="host", buffer=Address(memory.ctypes.data))
+    alive = [weakref.ref(of) for of in (producer, producer.given, producer.given.buffer)]
     view = bi.buffer_interface(producer)
+    del producer.given.buffer  # as a producer's release() may do
     producer.given = None
     del producer
     gc.collect()

@@ -100,6 +100,24 @@ static void an_export_that_would_wait_is_refused_at_once(void **state)
 	bi_view_release(a);
 }
 
+static void an_export_that_would_call_the_driver_is_refused(void **state)
+{
+	struct bi_view *a = NEW_ARRAY(device, "float32", 100), *b = NEW_ARRAY(device, "float32", 100);
+	struct bi_exchange exchange;
+	struct bi_stream *stream;
+
+	(void)state;
+	OK(bi_stream_create(device, 0, &stream, &error));
+	OK(bi_copy(b, a, stream, &error));
+	refuse_at_once(a, 0);
+	exchange = export_of(a, 0);
+	assert_int_equal(exchange.stream, bi_stream_handle(bi_context_stream(device)));
+	release(&exchange);
+	bi_stream_release(stream);
+	bi_view_release(b);
+	bi_view_release(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +125,7 @@ int main(void)
 		cmocka_unit_test(synchronized_memory_names_nothing),
 		cmocka_unit_test(host_memory_is_complete_when_it_is_exported),
 		cmocka_unit_test(an_export_that_would_wait_is_refused_at_once),
+		cmocka_unit_test(an_export_that_would_call_the_driver_is_refused),
 	};
 	int failed;
 

@@ -108,12 +108,28 @@ static void blocks_fit_the_plan(void **state)
 	}
 }
 
+/* Elements of sliding windows share bytes. The bytes between two windows, 8,000 apart, are not read with them. */
+static void gaps_between_windows_are_left_out(void **state)
+{
+	const int64_t shape[] = { 60, 32, 32, 2 }, steps[] = { 16100, 1, 1, 8000 };
+	struct bi__tiles tiles;
+	struct bi__plan plan;
+
+	(void)state;
+	make_plan(&plan, "uint8", 4, shape, steps);
+	assert_int_equal(plan.kind, BI__PLAN_TILES);
+	choose(&tiles, &plan);
+	assert_int_equal(tiles.way, BI__TILES_TWICE);
+	assert_in_range(tiles.span, 1, 63);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(units_decide_the_way),
 		cmocka_unit_test(short_pixels_are_moved_twice),
 		cmocka_unit_test(blocks_fit_the_plan),
+		cmocka_unit_test(gaps_between_windows_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static void check_tables(const struct bi__plan *plan, int streams)
 
 	bi__tiles_choose(&tiles, &part);
 	bi__tiles_list(&tiles, plan->bytes);
-	bytes = bi__tiles_place(&tiles, NULL);
+	bytes = (size_t)bi__tiles_place(&tiles, NULL);
 	assert_null(tiles.rows.list);
 	memory = malloc(bytes + BI__LINE);
 	assert_non_null(memory);

@@ -26,8 +26,8 @@ static void copy_without_memory(const struct bi__engine_part *part, unsigned cha
 
 static void transposes_arrive(void **state)
 {
-	static const char *const types[] = { "uint8",  "int16",   "bytes3",  "float32",
-					     "bytes5", "float64", "bytes12", "complex128" };
+	static const char *const types[] = { "uint8",  "int16",   "bytes3",  "float32",   "bytes5",
+					     "bytes6", "float64", "bytes12", "complex128" };
 	struct test_random random = { test_seed() };
 
 	(void)state;
@@ -93,6 +93,22 @@ static void axes_that_both_sides_need_arrive(void **state)
 	}
 }
 
+/* Elements of sliding windows share bytes. */
+static void windows_arrive(void **state)
+{
+	static const char *const types[] = { "uint8", "int16", "bytes3", "float32", "bytes6", "float64", "bytes12" };
+	const int64_t shape[] = { 8, 32, 32, 2 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(types); i++) {
+		const int64_t size = dtype_of(types[i]).item_size, strides[] = { 900 * size, size, size, 430 * size };
+		struct bi_layout to = layout_at(types[i], 0, 4, shape, NULL);
+		struct bi_layout from = layout_at(types[i], 0, 4, shape, strides);
+
+		check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+	}
+}
+
 static void tiles_need_no_memory(void **state)
 {
 	const int64_t shape[] = { 300, 200 }, strides[] = { 4, 1200 };
@@ -111,6 +127,7 @@ int main(void)
 		cmocka_unit_test(units_with_gaps_arrive),
 		cmocka_unit_test(a_source_that_runs_backwards_arrives),
 		cmocka_unit_test(axes_that_both_sides_need_arrive),
+		cmocka_unit_test(windows_arrive),
 		cmocka_unit_test(tiles_need_no_memory),
 	};
 

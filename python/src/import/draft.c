@@ -22,8 +22,8 @@
 
 /* The attributes and their contents. Objects are owned; an object may be NULL. */
 struct draft {
+	PyObject *producer; /* borrowed */
 	PyObject *object; /* has the attributes */
-	PyObject *owner; /* kept by the memory */
 	int is_stated; /* 1: the method __buffer_interface__ returned the object */
 	PyObject *buffer, *offset, *shape, *strides, *typestr, *dtype;
 	const char *backend; /* text of the attribute `backend`, or NULL */
@@ -39,7 +39,6 @@ struct draft {
 static void release_draft(struct draft *draft)
 {
 	Py_XDECREF(draft->object);
-	Py_XDECREF(draft->owner);
 	Py_XDECREF(draft->buffer);
 	Py_XDECREF(draft->offset);
 	Py_XDECREF(draft->shape);
@@ -78,14 +77,12 @@ static int find_object(PyObject *producer, struct draft *out)
 {
 	PyObject *method = bip_type_attribute(Py_TYPE(producer), bip_name.__buffer_interface__);
 
+	out->producer = producer;
 	out->is_stated = method != NULL;
 	Py_XDECREF(method);
 	out->object = out->is_stated ? PyObject_CallMethodNoArgs(producer, bip_name.__buffer_interface__)
 				     : Py_NewRef(producer);
-	if (!out->object || (out->is_stated && check_version(out->object)))
-		return -1;
-	out->owner = out->object == producer ? Py_NewRef(producer) : PyTuple_Pack(2, producer, out->object);
-	return out->owner ? 0 : -1;
+	return out->object && !(out->is_stated && check_version(out->object)) ? 0 : -1;
 }
 
 static const char *find_missing(const struct draft *draft)
@@ -392,6 +389,7 @@ static int import_on(struct draft *draft, const struct bip_request *request, str
 		     struct bip_found *found)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	PyObject *owner;
 	int rc;
 
 	foreign.kind = draft->kind;
@@ -402,7 +400,9 @@ static int import_on(struct draft *draft, const struct bip_request *request, str
 		return -1;
 	if (!foreign.stream && draft->kind != BI_HANDLE_HOST)
 		found->flags |= BIP_WAIT_AT_EXIT;
-	rc = bip_wrap(context, &foreign, draft->handle, &draft->layout, draft->owner, &found->view);
+	owner = PyTuple_Pack(3, draft->producer, draft->object, draft->buffer);
+	rc = owner ? bip_wrap(context, &foreign, draft->handle, &draft->layout, owner, &found->view) : -1;
+	Py_XDECREF(owner);
 	bi_stream_release(foreign.stream);
 	return rc;
 }

@@ -224,7 +224,7 @@ static void place_columns(struct bi__tiles *tiles)
 		elements *= axis->block;
 		if (tiles->way != BI__TILES_LARGE &&
 		    (step % tiles->element || span > SHORT_GAPS * elements * tiles->element ||
-		     (step > tiles->span && tiles->span >= ENOUGH)))
+		     step > 2 * SHORT_GAPS * tiles->span || (step > tiles->span && tiles->span >= ENOUGH)))
 			break;
 		axis->place = step;
 		tiles->span = span;

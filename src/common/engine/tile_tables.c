@@ -118,7 +118,8 @@ static void list_blocks(struct bi__tiles *tiles)
 void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
 {
 	list_pieces(tiles, bytes);
-	list_blocks(tiles);
+	if (tiles->way != BI__TILES_LARGE)
+		list_blocks(tiles);
 	if (tiles->way == BI__TILES_TWICE)
 		list_twice(tiles);
 	else
@@ -127,15 +128,15 @@ void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
 }
 
 /* Takes bytes of the memory at `base`. If that is NULL, they are only counted. */
-static void *take(unsigned char *base, size_t *used, int64_t bytes)
+static void *take(unsigned char *base, int64_t *used, int64_t bytes)
 {
 	void *taken = base ? base + *used : NULL;
 
-	*used += (size_t)bi__tiles_round_up(bytes, BI__LINE);
+	*used += bi__tiles_round_up(bytes, BI__LINE);
 	return taken;
 }
 
-static void take_list(struct bi__tile_offsets *offsets, unsigned char *base, size_t *used)
+static void take_list(struct bi__tile_offsets *offsets, unsigned char *base, int64_t *used)
 {
 	offsets->list = take(base, used, offsets->count * (int64_t)sizeof(*offsets->list));
 }
@@ -146,13 +147,12 @@ static size_t odd_lines(int64_t bytes)
 	return (size_t)(bi__tiles_round_up(bytes, BI__LINE) | BI__LINE);
 }
 
-size_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base)
+int64_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base)
 {
 	const int64_t some = tiles->way == BI__TILES_LARGE ? 1 : BI__LANES * tiles->slots, rows = tiles->rows.count;
 	const int64_t turned =
 		bi__tiles_round_up(tiles->width, 16); /* elements that fill 16 bytes, whatever their size */
-	int64_t a = 0, c;
-	size_t used = 0;
+	int64_t a = 0, c, used = 0;
 
 	take_list(&tiles->pieces, base, &used);
 	take_list(&tiles->reads, base, &used);

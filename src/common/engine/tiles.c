@@ -31,7 +31,7 @@
 #include "common/engine/tiles.h"
 
 /* A destination with short rows and gaps would need more; then it is copied in lines. */
-#define MOST_BYTES ((size_t)4 << 20)
+#define MOST_BYTES ((int64_t)4 << 20)
 
 /* The tiles that are copied together. */
 struct batch {
@@ -270,12 +270,12 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 {
 	struct bi__tiles tiles;
 	unsigned char *memory;
-	size_t bytes;
+	int64_t bytes;
 
 	bi__tiles_choose(&tiles, part);
 	bi__tiles_list(&tiles, part->plan->bytes);
 	bytes = bi__tiles_place(&tiles, NULL);
-	memory = bytes <= MOST_BYTES ? malloc(bytes + BI__LINE) : NULL;
+	memory = bytes <= MOST_BYTES ? malloc((size_t)bytes + BI__LINE) : NULL;
 	if (!memory) {
 		bi__engine_lines(part, dst, src);
 		return;

@@ -5,8 +5,6 @@
 #include "common/engine/parts.h"
 #include "common/engine/run.h"
 
-#define BI__TILE_AXES (BI_MAX_NDIM + 1)
-
 struct bi__tile_axis {
 	int64_t extent, block; /* elements; in one tile */
 	int64_t dst, src; /* bytes */
@@ -25,13 +23,12 @@ struct bi__tiles {
 	const struct bi__simd *simd;
 	enum { BI__TILES_ONCE, BI__TILES_TWICE, BI__TILES_LARGE } way;
 	int64_t element; /* bytes */
-	int64_t slots; /* elements in a lane of a vector; 0: LARGE */
+	int64_t slots; /* elements in a lane of a vector; LARGE does not use it */
 	int64_t together; /* tiles that are turned together: TWICE: as many as a lane has elements; else 1 */
 	int streams;
 	int n, columns;
-	struct bi__tile_axis axes[BI__TILE_AXES]; /* the largest step of the destination first */
-	struct bi__tile_axis
-		*column[BI__TILE_AXES]; /* the axes of a row of `a`, the shortest step of the source first */
+	struct bi__tile_axis axes[BI_MAX_NDIM]; /* the largest step of the destination first */
+	struct bi__tile_axis *column[BI_MAX_NDIM]; /* the axes of a row of `a`, the shortest step of the source first */
 	int along; /* the axis along which the next tile continues the rows, or -1 */
 	int64_t outer; /* tiles that do not continue each other */
 	int64_t width; /* elements of a row of `a` */
@@ -63,7 +60,7 @@ void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *par
 void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes);
 
 /* Places tables and buffers in the memory at `base`. Returns their bytes. If `base` is NULL, they are only counted. */
-size_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base);
+int64_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base);
 
 static inline int64_t bi__tiles_divide_up(int64_t a, int64_t b)
 {

@@ -304,7 +304,7 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 void bi__memory_mark_pending(struct bi_memory *memory)
 {
 	memory->order.pending = true;
-	atomic_init(&memory->idle, false);
+	bi__order_note_idle(memory);
 }
 
 void bi__memory_set_release(struct bi_memory *memory, bi_release_fn release, void *data)
@@ -367,10 +367,15 @@ static int gather_and_mark_locked(struct bi_memory *memory, unsigned char *marks
  */
 static int mark_private(struct bi_memory *memory, int blocks, unsigned char *marks, struct bi_error *err)
 {
-	if (bi__order_try_lock(memory))
+	if (!bi__order_try_lock(memory)) {
+		if (!blocks)
+			return bi__fail(err, BI_EBUSY, "another thread works on the memory");
+	} else if (blocks || !memory->order.spread) {
 		return gather_and_mark_locked(memory, marks, err);
-	if (!blocks)
-		return bi__fail(err, BI_EBUSY, "another thread works on the memory");
+	} else {
+		bi__order_unlock(memory, NULL);
+		return bi__fail(err, BI_EBUSY, "work on other streams is pending and has to be waited for");
+	}
 	if (memory->idle) {
 		*marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 		if (memory->idle)

@@ -534,12 +534,10 @@ int bi__order_waits_locked(const struct bi_memory *memory, struct bi_stream *str
 {
 	const struct bi__order *order = &memory->order;
 
-	if (order->last_use.context || order->first_use.count)
+	if (order->last_use.context || order->first_use.count || order->unrecorded || order->lost)
 		return 1;
 	if (!order->pending)
 		return 0;
-	if (order->unrecorded || order->lost)
-		return 1;
 	if (!order->spread)
 		return memory->home != stream || stream->queue.out_of_order;
 	return !is_private_locked(memory, stream) || order->home_reads || !are_points_on_locked(memory, stream);

@@ -276,6 +276,29 @@ static void test_context_is_needed(void **state)
 	bi_context_release(context);
 }
 
+/* Without elements the handle names no memory (B-22), whatever its kind. */
+static void test_no_elements_in_memory_of_any_kind(void **state)
+{
+	static const enum bi_handle_kind kinds[] = { BI_HANDLE_CL_MEM, BI_HANDLE_CL_SVM };
+	struct bi_context *context = adopt(NULL);
+
+	(void)state;
+	producer.shape[0] = 0;
+	for (int i = 0; i < 2; i++) {
+		struct bi_exchange exchange = describe(producer.queues[0], NULL);
+		struct bi_view *view;
+
+		exchange.handle_kind = (uint8_t)kinds[i];
+		exchange.handle = 4096;
+		exchange.size = 1 << 20;
+		OK(bi_view_import(context, &exchange, 0, &view, &err));
+		assert_int_equal(bi_view_shape(view)[0], 0);
+		bi_view_release(view);
+		assert_int_equal(producer.releases, i + 1);
+	}
+	bi_context_release(context);
+}
+
 /* An exported array names the device's position in the cl_context. */
 static void test_position_in_the_context(void **state)
 {
@@ -324,7 +347,7 @@ int main(void)
 		TEST(test_queue_of_another_device),    TEST(test_queue_of_another_device_with_event),
 		TEST(test_event_alone_is_handed_back), TEST(test_release_waits_if_the_producer_cannot_follow),
 		TEST(test_event_alone_needs_done),     TEST(test_context_is_needed),
-		TEST(test_position_in_the_context),
+		TEST(test_position_in_the_context),    TEST(test_no_elements_in_memory_of_any_kind),
 	};
 #undef TEST
 

@@ -107,6 +107,16 @@ static void row_32_a_consumer_stream_acquires(void **state)
 
 /* ----------------------------------------------------------------------------------------------------------- row 33 */
 
+/* An export that must not block names the stream as well. */
+static void assert_named_at_once(struct bi_view *view, struct bi_stream *stream)
+{
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+
+	OK(bi_view_export_nonblocking(view, 0, &exchange, &error));
+	assert_true(exchange.stream == bi_stream_handle(stream));
+	exchange.release(&exchange);
+}
+
 /* The producer has made the context stream wait for him, as he is told to with his argument `stream`. */
 static void see_producer(struct bi_stream *worker)
 {
@@ -116,6 +126,7 @@ static void see_producer(struct bi_stream *worker)
 
 	OK(bi_stream_join(home_of(fixture.context), &producer, 1, &error));
 	view = import(made, NULL);
+	assert_named_at_once(view, home_of(fixture.context));
 	assert_exported_stream(view, home_of(fixture.context));
 	copy(to, view, worker);
 	settle();
