@@ -22,8 +22,8 @@ extern "C" {
 
 /*
  * Two sets: bits of `flags`, and bits of the wishes (BI_ACQUIRE_) of a caller. A consumer refuses unknown bits 0..15
- * of `flags`, a producer those of the wishes. Unknown bits 16..31 are ignored. A consumer that writes looks at
- * BI_READONLY.
+ * of `flags`, a producer those of the wishes. Unknown bits 16..31 are ignored. Consumers check BI_READONLY before they
+ * write.
  */
 #define BI_READONLY        0x00000001u  /* the consumer must not write */
 #define BI_C_CONTIGUOUS    0x00010000u  /* row-major without gaps, or no elements; set only if true */

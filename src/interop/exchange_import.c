@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "buffer_interface/dlpack.h"
 #include "common/backend/registry.h"
 #include "common/base/checked.h"

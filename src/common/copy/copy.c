@@ -168,8 +168,7 @@ static int is_contiguous_object(const struct bi_view *view)
 	       view->traits & BI__TRAIT_C_CONTIGUOUS;
 }
 
-/* write_array and read_array are inlined into bi_view_write and bi_view_read, which are often called for a few bytes.
- */
+/* write_array and read_array are inlined, because bi_view_write and bi_view_read are often called for a few bytes. */
 static inline __attribute__((always_inline)) int write_array(const struct bi_view *dst, struct bi_memory *bytes,
 							     struct bi_error *err)
 {

@@ -20,7 +20,7 @@
 #define ENOUGH BI__LINE
 #define SHORT_ROW 128
 
-/* Positions above which other tiles than ONCE get no more: their buffers are to stay in the second-level cache. */
+/* Other tiles than ONCE get no more positions than this, so that their buffers stay small. */
 #define MOST_POSITIONS 4096
 
 /* Returns the length of blocks of at most `most` elements that are about equal. */

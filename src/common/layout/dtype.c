@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "buffer_interface/dlpack.h"
+
 /* One row of BI_TYPE_MAP. */
 struct entry {
 	const char *text;

@@ -367,15 +367,14 @@ static int gather_and_mark_locked(struct bi_memory *memory, unsigned char *marks
  */
 static int mark_private(struct bi_memory *memory, int blocks, unsigned char *marks, struct bi_error *err)
 {
-	if (!bi__order_try_lock(memory)) {
-		if (!blocks)
-			return bi__fail(err, BI_EBUSY, "another thread works on the memory");
-	} else if (blocks || !memory->order.spread) {
-		return gather_and_mark_locked(memory, marks, err);
-	} else {
+	if (bi__order_try_lock(memory)) {
+		if (blocks || !memory->order.spread)
+			return gather_and_mark_locked(memory, marks, err);
 		bi__order_unlock(memory, NULL);
 		return bi__fail(err, BI_EBUSY, "work on other streams is pending and has to be waited for");
 	}
+	if (!blocks)
+		return bi__fail(err, BI_EBUSY, "another thread works on the memory");
 	if (memory->idle) {
 		*marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 		if (memory->idle)

@@ -278,8 +278,7 @@ struct bi_memory {
 	atomic_uchar marks; /* enum bi__memory_mark */
 	/* No work was pending at the end of the last step. Other threads may enqueue work meanwhile. */
 	atomic_bool idle;
-	/* Like `idle`: work was pending, all of it came before the end of the home stream, and nothing was left to do.
-	 */
+	/* Work was pending at the end of the last step, and waiting for the home stream is enough. */
 	atomic_bool on_home;
 	atomic_uint readers; /* mappings for reading; changed under the lock */
 	struct bi_stream *_Atomic home; /* home stream, changed under the lock; NULL in host memory. A former home
@@ -345,7 +344,7 @@ __attribute__((cold, noinline)) int bi__memory_mark_first_export(struct bi_memor
  * inline copy of the memory is under way, and none will start. Only the first call writes, so threads that describe one
  * memory do not compete for its cache line. The memory is marked after a failure too: BI_EBUSY if it is mapped for
  * writing, BI_ECAPTURE if its home stream is captured and work on another stream is pending. With `blocks` 0, returns
- * BI_EBUSY and marks nothing if another thread has the lock of the memory.
+ * BI_EBUSY and marks nothing if another thread has the lock of the memory, or the home stream would have to wait.
  */
 static inline int bi__memory_mark_exported(struct bi_memory *memory, int blocks, struct bi_error *err)
 {
