@@ -180,10 +180,19 @@ struct bi__leftovers {
 	struct bi__first_use first_use; /* the events of a first use that took place in this step */
 };
 
-/* A use of private memory (docs/ordering.md, row 38). The event has no reference to its context, that of the memory. */
+/*
+ * The end of a use of private memory. The memories of a step share one, because drivers take a lock to count references
+ * of an event. The event has no reference to its context, that of the memories.
+ */
+struct bi__end {
+	atomic_uint refs;
+	uintptr_t event;
+};
+
+/* A use of private memory (docs/ordering.md, row 38). */
 struct bi__point {
 	uint64_t stream; /* serial of the stream; 0: none, or CUDA's per-thread stream */
-	uintptr_t event; /* the end of the use, or 0 */
+	struct bi__end *end; /* retained; or NULL */
 	uint64_t seen; /* in `reads`: the stream comes after the work of epoch `seen` - 1; 0: after `written` */
 };
 

@@ -194,18 +194,30 @@ static struct bi_context *context_of_points(const struct bi_memory *memory)
 	return memory->home->context;
 }
 
+/* The fence is borrowed from the point. */
+static struct bi__fence fence_of_point(const struct bi_memory *memory, const struct bi__point *point)
+{
+	return point->end ? (struct bi__fence){ context_of_points(memory), point->end->event } : BI__FENCE_NONE;
+}
+
+static void release_end(const struct bi_memory *memory, struct bi__end *end)
+{
+	if (!end || !bi__release_reference(&end->refs))
+		return;
+	bi__dispatch_event_release(&context_of_points(memory)->device, end->event);
+	free(end);
+}
+
 void bi__order_clear_points(struct bi_memory *memory)
 {
 	struct bi__order *order = &memory->order;
-	const struct bi__device *device;
 
 	if (!order->spread)
 		return;
-	device = &context_of_points(memory)->device;
-	bi__dispatch_event_release(device, order->written.event);
+	release_end(memory, order->written.end);
 	order->written = (struct bi__point){ 0 };
 	for (int i = 0; i < order->read_count; i++)
-		bi__dispatch_event_release(device, order->reads[i].event);
+		release_end(memory, order->reads[i].end);
 	order->read_count = 0;
 	order->spread = order->home_seen = order->home_reads = false;
 }
@@ -298,9 +310,9 @@ static int refuse_outside(const struct bi__fence *fence, const char *what, struc
 /* Does not refuse work on the home stream, which takes part in the capture. */
 static int refuse_point_outside(const struct bi_memory *memory, const struct bi__point *point, struct bi_error *err)
 {
-	const struct bi__fence fence = { context_of_points(memory), point->event };
+	const struct bi__fence fence = fence_of_point(memory, point);
 
-	if (!point->event || point->stream == memory->home->serial)
+	if (point->stream == memory->home->serial)
 		return BI_OK;
 	return refuse_outside(
 		&fence, "earlier work on the array on another stream: call bi_view_synchronize before the capture",
@@ -488,7 +500,7 @@ static struct bi__point *take_read_locked(struct bi_memory *memory, uint64_t str
 	if (order->read_count < BI__READS)
 		found = &order->reads[order->read_count++];
 	for (int i = 0; i < BI__READS && !found; i++)
-		if (!order->reads[i].event)
+		if (!order->reads[i].end)
 			found = &order->reads[i];
 	if (found)
 		*found = (struct bi__point){ .stream = stream };
@@ -502,14 +514,14 @@ static void drop_complete_reads_locked(struct bi_memory *memory, struct bi__step
 	struct bi__order *order = &memory->order;
 
 	for (int i = order->read_count - 1; i >= 0; i--) {
-		uintptr_t event = order->reads[i].event;
+		struct bi__end *end = order->reads[i].end;
 		int done = 0;
 
-		if (!event || bi__dispatch_poll(device, event, 0, &done, NULL) || !done)
+		if (!end || bi__dispatch_poll(device, end->event, 0, &done, NULL) || !done)
 			continue;
-		bi__dispatch_event_release(device, event);
+		release_end(memory, end);
 		order->reads[i] = order->reads[--order->read_count];
-		step->event_count = 0;
+		step->end_count = 0;
 	}
 }
 
@@ -523,10 +535,10 @@ static int is_on(const struct bi__point *point, struct bi_stream *stream)
 static int are_points_on_locked(const struct bi_memory *memory, struct bi_stream *stream)
 {
 	const struct bi__order *order = &memory->order;
-	int are_on = !order->written.event || is_on(&order->written, stream);
+	int are_on = !order->written.end || is_on(&order->written, stream);
 
 	for (int i = 0; i < order->read_count && are_on; i++)
-		are_on = !order->reads[i].event || is_on(&order->reads[i], stream);
+		are_on = !order->reads[i].end || is_on(&order->reads[i], stream);
 	return are_on;
 }
 
@@ -548,14 +560,14 @@ static int wait_for_point(const struct bi__point *point, struct bi__step *step, 
 	struct bi_stream *stream = step->stream;
 	int rc;
 
-	if (!point->event || is_on(point, stream))
+	if (!point->end || is_on(point, stream))
 		return BI_OK;
-	for (unsigned i = 0; i < step->event_count; i++)
-		if (step->events[i] == point->event)
+	for (unsigned i = 0; i < step->end_count; i++)
+		if (step->ends[i] == point->end)
 			return BI_OK;
-	rc = bi__dispatch_wait(&stream->context->device, &stream->queue, point->event, err);
-	if (!rc && step->event_count < BI__STEP_EVENTS)
-		step->events[step->event_count++] = point->event;
+	rc = bi__dispatch_wait(&stream->context->device, &stream->queue, point->end->event, err);
+	if (!rc && step->end_count < BI__STEP_ENDS)
+		step->ends[step->end_count++] = point->end;
 	return rc;
 }
 
@@ -566,7 +578,7 @@ static int wait_for_all_locked(const struct bi_memory *memory, struct bi__step *
 	int has_reads = 0, rc = BI_OK;
 
 	for (int i = 0; i < order->read_count && !rc; i++) {
-		has_reads |= order->reads[i].event != 0;
+		has_reads |= order->reads[i].end != NULL;
 		rc = wait_for_point(&order->reads[i], step, err);
 	}
 	return rc || has_reads ? rc : wait_for_point(&order->written, step, err);
@@ -588,20 +600,26 @@ int bi__order_gather_locked(struct bi_memory *memory, struct bi_error *err)
 	return rc;
 }
 
-/* Sets *event to an event for the end of the stream, the same for all memories of the context in one step. */
-static int record_point(struct bi__step_event *shared, struct bi_memory *memory, struct bi_stream *stream,
-			uintptr_t *event, struct bi_error *err)
+/* Sets *out to the end of the stream, which the memories of a step share: *shared is NULL before the first of them. */
+static int record_point(struct bi__end **shared, struct bi_stream *stream, struct bi__end **out, struct bi_error *err)
 {
-	struct bi_context *context = context_of_points(memory);
-	const struct bi__device *device = &context->device;
+	struct bi__end *end = *shared;
 	int rc;
 
-	*event = shared->event;
-	if (shared->context == context)
-		return *event ? bi__dispatch_event_retain(device, *event, err) : BI_OK;
-	rc = bi__dispatch_record(device, &stream->queue, event, err);
-	if (!rc)
-		*shared = (struct bi__step_event){ context, *event };
+	if (end) {
+		atomic_fetch_add_explicit(&end->refs, 1, memory_order_relaxed);
+		*out = end;
+		return BI_OK;
+	}
+	end = malloc(sizeof(*end));
+	if (!end)
+		return bi__fail(err, BI_ENOMEM, "no memory for an event");
+	atomic_init(&end->refs, 1);
+	rc = bi__dispatch_record(&stream->context->device, &stream->queue, &end->event, err);
+	if (rc)
+		free(end);
+	else
+		*out = *shared = end;
 	return rc;
 }
 
@@ -609,16 +627,16 @@ static int record_point(struct bi__step_event *shared, struct bi_memory *memory,
 static int spread_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
-	uintptr_t event = 0;
+	struct bi__end *end = NULL;
 	int rc = BI_OK;
 
 	if (order->spread)
 		return BI_OK;
 	if (order->pending)
-		rc = record_point(&step->home, memory, memory->home, &event, err);
+		rc = record_point(&step->home, memory->home, &end, err);
 	if (rc)
 		return rc;
-	order->written = (struct bi__point){ memory->home->serial, event, 0 };
+	order->written = (struct bi__point){ memory->home->serial, end, 0 };
 	order->read_count = 0;
 	order->spread = order->home_seen = true;
 	order->home_reads = false;
@@ -628,8 +646,8 @@ static int spread_locked(struct bi_memory *memory, struct bi__step *step, struct
 /* The step forgets the events, because they may be destroyed now. */
 static void clear_points_in(struct bi__step *step, struct bi_memory *memory)
 {
-	step->home.context = NULL;
-	step->event_count = 0;
+	step->home = NULL;
+	step->end_count = 0;
 	bi__order_clear_points(memory);
 }
 
@@ -689,7 +707,7 @@ static int begin_private_locked(struct bi_memory *memory, unsigned access, struc
 	if (step->stream == memory->home)
 		return begin_on_home_locked(memory, access, step, err);
 	rc = begin_elsewhere_locked(memory, access, step, err);
-	if (!rc && step->home.context && order->written.event && order->written.event == step->home.event)
+	if (!rc && step->home && order->written.end == step->home)
 		note_followed(step, memory->home);
 	return rc;
 }
@@ -827,21 +845,21 @@ static int note_write_locked(struct bi_memory *memory, struct bi__step *step, st
 	struct bi__order *order = &memory->order;
 	uint64_t stream = point_stream(step->stream);
 	const struct bi__point *entry = order->spread ? find_read_locked(memory, stream) : NULL;
-	uintptr_t event;
+	struct bi__end *end;
 	int rc = BI_OK;
 
 	if (order->pending && !(entry && entry->seen == order->epoch + 1)) {
-		step->end.context = NULL; /* an event of this step does not cover what the stream waits for now */
+		step->end = NULL; /* an event of this step does not cover what the stream waits for now */
 		rc = begin_elsewhere_locked(memory, BI_ACCESS_READ_WRITE, step, err);
 	}
 	if (!rc)
 		rc = spread_locked(memory, step, err);
 	if (!rc)
-		rc = record_point(&step->end, memory, step->stream, &event, err);
+		rc = record_point(&step->end, step->stream, &end, err);
 	if (rc)
 		return rc;
 	clear_points_in(step, memory);
-	order->written = (struct bi__point){ stream, event, 0 };
+	order->written = (struct bi__point){ stream, end, 0 };
 	order->spread = true;
 	return BI_OK;
 }
@@ -852,23 +870,23 @@ static int note_read_locked(struct bi_memory *memory, struct bi__step *step, str
 	struct bi__order *order = &memory->order;
 	uint64_t stream = point_stream(step->stream);
 	struct bi__point *entry;
-	uintptr_t event;
+	struct bi__end *end;
 	int rc = spread_locked(memory, step, err);
 
 	if (rc)
 		return rc;
-	if (order->written.event && !is_on(&order->written, step->stream) && !find_read_locked(memory, stream))
+	if (order->written.end && !is_on(&order->written, step->stream) && !find_read_locked(memory, stream))
 		return note_write_locked(memory, step, err);
 	entry = take_read_locked(memory, stream);
 	if (!entry)
 		drop_complete_reads_locked(memory, step);
 	if (!entry && !(entry = take_read_locked(memory, stream)))
 		return note_write_locked(memory, step, err);
-	rc = record_point(&step->end, memory, step->stream, &event, err);
+	rc = record_point(&step->end, step->stream, &end, err);
 	if (rc)
 		return rc;
-	bi__dispatch_event_release(&context_of_points(memory)->device, entry->event);
-	entry->event = event;
+	release_end(memory, entry->end);
+	entry->end = end;
 	return BI_OK;
 }
 
@@ -1072,20 +1090,23 @@ int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason rea
 	return rc;
 }
 
+static int finish_point(const struct bi_memory *memory, const struct bi__point *point)
+{
+	const struct bi__fence fence = fence_of_point(memory, point);
+
+	return bi__fence_block(&fence, BI__WAIT_FAILURE, NULL);
+}
+
 int bi__order_finish_points(struct bi_memory *memory)
 {
-	struct bi_context *context = memory->home->context;
 	const struct bi__order *order = &memory->order;
-	const struct bi__fence written = { order->written.event ? context : NULL, order->written.event };
 	int rc;
 
 	if (!order->spread)
 		return BI_OK;
-	rc = bi__fence_block(&written, BI__WAIT_FAILURE, NULL);
+	rc = finish_point(memory, &order->written);
 	for (int i = 0; i < order->read_count && (!rc || rc == BI_EPRODUCER); i++)
-		if (order->reads[i].event)
-			rc = bi__fence_block(&(struct bi__fence){ context, order->reads[i].event }, BI__WAIT_FAILURE,
-					     NULL);
+		rc = finish_point(memory, &order->reads[i]);
 	return rc == BI_EPRODUCER ? BI_OK : rc; /* work that failed is complete */
 }
 
@@ -1098,7 +1119,7 @@ int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_
 	if (order->home_reads && stream != memory->home)
 		return 0;
 	for (int i = 0; i < order->read_count; i++)
-		if (order->reads[i].event && order->reads[i].stream != stream->serial)
+		if (order->reads[i].end && order->reads[i].stream != stream->serial)
 			return 0;
 	return 1;
 }

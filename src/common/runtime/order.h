@@ -10,14 +10,8 @@
 
 #include "common/runtime/object.h"
 
-/* An event that several memories of a context share, or none if the context is NULL. Borrowed from such a memory. */
-struct bi__step_event {
-	const struct bi_context *context;
-	uintptr_t event;
-};
-
 #define BI__STEP_STREAMS 4
-#define BI__STEP_EVENTS 8
+#define BI__STEP_ENDS 8
 
 /*
  * The waits and records of a step so far. A step on several memories waits once for what they share, and records one
@@ -26,10 +20,11 @@ struct bi__step_event {
  */
 struct bi__step {
 	struct bi_stream *stream;
-	struct bi__step_event home, end; /* the end of the context stream; the end of `stream` */
-	unsigned stream_count, event_count;
+	/* The end of the context stream, and of `stream`, for private memory. A memory of the step owns it. Or NULL. */
+	struct bi__end *home, *end;
+	unsigned stream_count, end_count;
 	const struct bi_stream *streams[BI__STEP_STREAMS]; /* begin: `stream` waits for them; end: they wait for it */
-	uintptr_t events[BI__STEP_EVENTS]; /* for which `stream` waits */
+	const struct bi__end *ends[BI__STEP_ENDS]; /* for which `stream` waits */
 };
 
 static inline struct bi__step bi__step_on(struct bi_stream *stream)
@@ -37,9 +32,8 @@ static inline struct bi__step bi__step_on(struct bi_stream *stream)
 	struct bi__step step;
 
 	step.stream = stream;
-	step.home.context = step.end.context = NULL;
-	step.home.event = step.end.event = 0;
-	step.stream_count = step.event_count = 0;
+	step.home = step.end = NULL;
+	step.stream_count = step.end_count = 0;
 	return step;
 }
 

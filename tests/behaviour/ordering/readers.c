@@ -244,19 +244,22 @@ static void row_19_a_read_that_failed_has_ended(void **state)
 	struct bi_event *event = failed_event(fixture.context);
 	struct bi_view *view = allocate_seven();
 	struct bi_memory *memory = bi_view_memory(view);
-	struct bi__fence end = BI__FENCE_NONE;
+	struct bi__fence failed = BI__FENCE_NONE;
+	struct bi__end *end = malloc(sizeof(*end));
 
 	(void)state;
 	finish_all();
-	OK(bi__fence_share(&event->fence, &end, &error));
+	OK(bi__fence_share(&event->fence, &failed, &error));
+	atomic_init(&end->refs, 1);
+	end->event = failed.event;
 	memory->order.spread = true;
 	memory->order.written = (struct bi__point){ 0 };
 	memory->order.read_count = 1;
-	memory->order.reads[0] = (struct bi__point){ .stream = UINT64_MAX, .event = end.event };
+	memory->order.reads[0] = (struct bi__point){ .stream = UINT64_MAX, .end = end };
 	assert_int_equal(bi__order_finish_points(memory), BI_OK);
 	expect_waits("failure", 1);
 	bi__order_clear_points(memory);
-	bi_context_release(end.context); /* the point has no reference */
+	bi_context_release(failed.context); /* the point has no reference */
 	bi_event_release(event);
 	bi_view_release(view);
 }
