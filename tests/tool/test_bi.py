@@ -556,9 +556,10 @@ class BadUsageTest(BiTest):
         self.assertEqual(self.read("protected.npy"), b"precious")
 
     def test_signals_leave_nothing(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGQUIT, signal.SIGXCPU):
             os.mkfifo(self.path("fifo"))
-            process = subprocess.Popen([COMMAND, "copy", self.path("fifo"), self.path("out.npy"), "--device", "host"])
+            process = subprocess.Popen([COMMAND, "copy", self.path("fifo"), self.path("out.npy"), "--device", "host"],
+                                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
             with open(self.path("fifo"), "wb") as fifo:
                 fifo.write(saved(np.arange(1000))[:200])
                 fifo.flush()
@@ -569,6 +570,42 @@ class BadUsageTest(BiTest):
                 self.assertEqual(process.wait(60), -number)
             os.remove(self.path("fifo"))
             self.assertEqual(os.listdir(self.folder.name), ["in.npy"])
+
+    def test_closed_standard_descriptors(self):
+        """No output gets the number of a standard descriptor: the messages of the command would be written into it."""
+        data = saved(np.arange(12).reshape(3, 4)) + b"more"  # the command warns of it
+        path, out = self.write("in.npy", data), self.path("out.npy")
+        for closed, code in [((0,), OK), ((1,), FAILURE), ((2,), OK), ((0, 2), OK), ((1, 2), FAILURE), ((0, 1, 2), FAILURE)]:
+            with self.subTest(closed=closed):
+                done = subprocess.run([COMMAND, "copy", path, out, "--device", "host"], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL, preexec_fn=lambda: list(map(os.close, closed)))
+                self.assertEqual(done.returncode, code)  # it is a failure that the summary is lost
+                self.assertEqual(self.read("out.npy"), saved(np.arange(12).reshape(3, 4)))
+                os.remove(out)
+        self.assertEqual(os.listdir(self.folder.name), ["in.npy"])
+        self.refuse(FAILURE, "-: cannot read: Bad file descriptor", "copy", "-", out, preexec_fn=lambda: os.close(0))
+        self.refuse(FAILURE, "-: cannot write: Bad file descriptor", "copy", path, "-", "--device", "host",
+                    preexec_fn=lambda: os.close(1))
+
+    def test_one_file_is_not_written_twice(self):
+        os.symlink(".", self.path("link"))
+        for there in (False, True):
+            for name in ("out.npy", self.path("out.npy"), "./out.npy", "link/out.npy"):
+                with self.subTest(name=name, there=there):
+                    self.refuse(USAGE, "OUT and --profile cannot both be .*/out.npy", "copy", "in.npy", "out.npy", "--device",
+                                "host", "--profile", name, cwd=self.folder.name)
+            self.write("out.npy", b"precious")
+        self.assertEqual(self.read("out.npy"), b"precious")
+        for words in [("out.npy", "--profile", "-"), ("-", "--profile", "out.npy"), ("new.npy", "--profile", "out.npy", "--json")]:
+            with self.subTest(words=words), open(self.path("out.npy"), "wb") as stdout:
+                done = subprocess.run([COMMAND, "copy", "in.npy", *words, "--device", "host"], stdout=stdout,
+                                      stderr=subprocess.PIPE, cwd=self.folder.name)
+                self.assertEqual((done.returncode, self.read("out.npy")), (USAGE, b""))
+                self.assertIn(b"standard output", done.stderr)
+        with open(self.path("out.npy"), "wb") as stdout:
+            subprocess.run([COMMAND, "copy", "in.npy", "new.npy", "--device", "host", "--profile", "out.npy"], stdout=stdout,
+                           check=True, cwd=self.folder.name)
+        json.loads(self.read("out.npy"))  # without the summary
 
 
 class OtherCommandsTest(BiTest):

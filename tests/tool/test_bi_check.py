@@ -214,6 +214,10 @@ class CheckTest(unittest.TestCase):
         self.assertRegex(out, r"\n\n0 rules are broken, \d+ hold, \d+ do not apply\.\n$")
         with open(self.path("report.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["broken"], 0)
+        with open(self.path("report.json"), "wb") as out:
+            subprocess.run([COMMAND, "check", self.path("producers.so"), "--json", out.name], stdout=out, check=True)
+        with open(self.path("report.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["broken"], 0)  # without the text
 
     def test_what_cannot_be_checked(self):
         source = b"#include <stdlib.h>\n__attribute__((constructor)) static void start(void) { abort(); }\n"

@@ -1,10 +1,8 @@
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "check_child.h"
 #include "commands.h"
@@ -179,10 +177,11 @@ static int check_and_report(struct run *run)
 {
 	const char *json = value_of(run, OPTION_JSON);
 	struct bi_error err = { 0 };
-	int rc = read_timeout(run);
+	int rc = read_timeout(run), is_json_stdout;
 
 	if (!rc && json && output_open(&run->json, json, &err))
 		rc = fail_json(&err);
+	is_json_stdout = run->json.is_stdout;
 	if (!rc)
 		rc = choose_symbols(run);
 	if (!rc)
@@ -191,20 +190,9 @@ static int check_and_report(struct run *run)
 		rc = write_json(run);
 	if (rc)
 		return rc;
-	if (!json || strcmp(json, "-") != 0)
+	if (!is_json_stdout)
 		check_report_text(&run->report, value_of(run, OPTION_ALL) != NULL, stdout);
 	return check_report_broken(&run->report) ? EXIT_CODE_FAILURE : run->is_partial ? EXIT_CODE_USAGE : EXIT_CODE_OK;
-}
-
-/* Opens /dev/null for descriptors 0 to 2 that are closed, so that no output of the report gets their number. */
-static void fill_standard_descriptors(void)
-{
-	int fd = open("/dev/null", O_RDONLY);
-
-	while (fd >= 0 && fd <= STDERR_FILENO)
-		fd = open("/dev/null", O_RDONLY);
-	if (fd >= 0)
-		close(fd);
 }
 
 static int run(const struct invocation *invocation)
@@ -212,7 +200,6 @@ static int run(const struct invocation *invocation)
 	struct run run = { .invocation = invocation, .json = OUTPUT_INIT };
 	int rc;
 
-	fill_standard_descriptors();
 	run.report.target = run.task.file = invocation->arguments[0];
 	run.report.arrays = run.symbols;
 	rc = check_and_report(&run);

@@ -125,12 +125,11 @@ static void open_entry(struct check_task *task)
 
 static _Noreturn void run_child(struct check_task *task, const struct check_step *step, const sigset_t *mask)
 {
-	static const int handled[] = { SIGINT, SIGTERM, SIGHUP, SIGXFSZ, SIGCHLD };
 	static const struct rlimit none;
 	int null = open("/dev/null", O_RDONLY);
 
-	for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
-		signal(handled[i], SIG_DFL);
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL); /* else a handler of the command would remove its output */
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	setpgid(0, 0);
 #ifdef __linux__

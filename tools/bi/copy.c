@@ -35,6 +35,7 @@ struct job {
 	struct input input;
 	struct output output;
 	struct output profile;
+	int is_profile_stdout;
 	int64_t read; /* bytes of the input */
 	int header_code; /* exit code if the selection does not fit the array */
 	struct bi_view *source; /* in host memory */
@@ -64,24 +65,15 @@ static int refuse_usage(struct job *job, const struct bi_error *err)
 	return usage(job->invocation->command);
 }
 
-/* Returns true if the path is standard output. Only one output can be standard output. */
-static int names_stdout(const char *path)
-{
-	return path && (!strcmp(path, "-") || !strcmp(path, "/dev/stdout"));
-}
-
-static int profile_to_stdout(const struct job *job)
-{
-	return names_stdout(job->invocation->values[OPTION_PROFILE]);
-}
-
-static int check_options(struct job *job)
+/* Refuses outputs that would be written to one file. */
+static int check_outputs(struct job *job)
 {
 	struct bi_error err;
 
-	if (profile_to_stdout(job) && names_stdout(job->out_path))
-		fail(&err, BI_EINVAL, "OUT and --profile cannot both be standard output");
-	else if (profile_to_stdout(job) && has_option(job, OPTION_JSON))
+	if (output_is_same(&job->output, &job->profile))
+		fail(&err, BI_EINVAL, "OUT and --profile cannot both be %s",
+		     job->is_profile_stdout ? "standard output" : job->profile.target);
+	else if (job->is_profile_stdout && has_option(job, OPTION_JSON))
 		fail(&err, BI_EINVAL, "--json and --profile cannot both be written to standard output");
 	else
 		return EXIT_CODE_OK;
@@ -108,9 +100,10 @@ static int open_files(struct job *job)
 		return report_failure(job, EXIT_CODE_FAILURE, job->in_path, &err);
 	if (output_open(&job->output, job->out_path, &err) != BI_OK)
 		return report_failure(job, EXIT_CODE_FAILURE, job->out_path, &err);
-	if (profile && !profile_to_stdout(job) && output_open(&job->profile, profile, &err) != BI_OK)
+	if (profile && output_open(&job->profile, profile, &err) != BI_OK)
 		return report_failure(job, EXIT_CODE_FAILURE, profile, &err);
-	return EXIT_CODE_OK;
+	job->is_profile_stdout = job->profile.is_stdout;
+	return check_outputs(job);
 }
 
 static int read_source(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
@@ -244,10 +237,8 @@ static int write_profile(struct job *job)
 		return EXIT_CODE_OK;
 	if (bi_context_report(job->context, &text, &err) != BI_OK)
 		return report_failure(job, EXIT_CODE_FAILURE, "--profile", &err);
-	if (profile_to_stdout(job))
-		printf(text[0] && text[strlen(text) - 1] == '\n' ? "%s" : "%s\n", text);
-	else if (output_write(&job->profile, text, strlen(text), &err) != BI_OK ||
-		 output_commit(&job->profile, &err) != BI_OK)
+	if (output_write(&job->profile, text, strlen(text), &err) != BI_OK ||
+	    output_commit(&job->profile, &err) != BI_OK)
 		rc = report_failure(job, EXIT_CODE_FAILURE, job->invocation->values[OPTION_PROFILE], &err);
 	bi_report_free(text);
 	return rc;
@@ -366,8 +357,8 @@ static void print_summary(FILE *out, const struct job *job)
 
 static int run_job(struct job *job, FILE **report)
 {
-	int (*const steps[])(struct job *) = { check_options, parse_selection, open_files,   load_source,
-					       use_device,    verify_result,   write_profile };
+	int (*const steps[])(struct job *) = { parse_selection, open_files,    load_source,
+					       use_device,      verify_result, write_profile };
 	int rc = EXIT_CODE_OK;
 
 	for (size_t i = 0; rc == EXIT_CODE_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
@@ -394,7 +385,7 @@ static int run(const struct invocation *invocation)
 	progress_finish(&job.progress);
 	if (rc == EXIT_CODE_OK && has_option(&job, OPTION_JSON))
 		print_json(report, &job);
-	else if (rc == EXIT_CODE_OK && !profile_to_stdout(&job))
+	else if (rc == EXIT_CODE_OK && !job.is_profile_stdout)
 		print_summary(report, &job);
 	output_discard(&job.profile);
 	output_discard(&job.output);

@@ -18,7 +18,12 @@
 
 #define OUTPUTS 2
 
-static const int fatal_signals[] = { SIGINT, SIGTERM, SIGHUP };
+static const int fatal_signals[] = {
+	SIGINT,  SIGTERM, SIGHUP,
+#ifndef _WIN32
+	SIGPIPE, SIGQUIT, SIGXCPU,
+#endif
+};
 static char *volatile temporaries[OUTPUTS];
 
 int input_open(struct input *input, const char *path, struct bi_error *err)
@@ -67,7 +72,21 @@ static void remove_temporaries(int number)
 	raise(number);
 }
 
-void output_prepare(void)
+/*
+ * Opens /dev/null for standard descriptors that are closed, so that no output gets their number and then the messages
+ * of the process. A read or write of such a descriptor fails, as if it were closed.
+ */
+static int fill_standard_descriptors(void)
+{
+#ifndef _WIN32
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			return -1;
+#endif
+	return 0;
+}
+
+int output_prepare(void)
 {
 	struct sigaction action = { .sa_handler = remove_temporaries }, old;
 
@@ -78,6 +97,7 @@ void output_prepare(void)
 #ifdef SIGXFSZ
 	signal(SIGXFSZ, SIG_IGN);
 #endif
+	return fill_standard_descriptors();
 }
 
 static void hold_signals(sigset_t *old)
@@ -197,20 +217,51 @@ static int open_target(struct output *output, struct bi_error *err)
 	return output->fd < 0 ? fail_errno(err, "cannot write") : BI_OK;
 }
 
+/* Returns the path of a file that does not exist, in the resolved directory, or NULL. The caller frees it. */
+static char *resolve_new_path(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *folder = strndup(slash ? path : ".", slash ? (size_t)(name - path) : 1);
+	char *resolved = folder ? realpath(folder, NULL) : NULL;
+	size_t size = resolved ? strlen(resolved) + strlen(name) + 2 : 0;
+	char *whole = resolved ? malloc(size) : NULL;
+
+	if (whole)
+		snprintf(whole, size, "%s/%s", resolved, name);
+	free(resolved);
+	free(folder);
+	return whole;
+}
+
+/* Returns the path without symbolic links, or a copy of a path that cannot be resolved. The caller frees it. */
+static char *resolve_path(const char *path)
+{
+	char *whole = strcmp(path, "-") ? realpath(path, NULL) : strdup(path);
+
+	if (!whole && errno == ENOENT)
+		whole = resolve_new_path(path);
+	return whole ? whole : strdup(path);
+}
+
 int output_open(struct output *output, const char *path, struct bi_error *err)
 {
 	int rc;
 
 	*output = (struct output)OUTPUT_INIT;
-	output->target = strcmp(path, "-") ? realpath(path, NULL) : NULL;
-	if (!output->target)
-		output->target = strdup(path);
+	output->target = resolve_path(path);
 	if (!output->target)
 		return fail(err, BI_ENOMEM, "out of memory");
 	rc = open_target(output, err);
 	if (rc != BI_OK)
 		output_discard(output);
 	return rc;
+}
+
+int output_is_same(const struct output *a, const struct output *b)
+{
+	if (a->is_stdout || b->is_stdout)
+		return a->is_stdout && b->is_stdout;
+	return a->temporary && b->temporary && !strcmp(a->target, b->target);
 }
 
 int output_write(struct output *output, const void *bytes, size_t size, struct bi_error *err)

@@ -2,10 +2,10 @@
  * Files: inputs, and outputs that are written completely or not at all.
  *
  * An output is a temporary file in the directory of its target. output_commit renames it to the target. output_discard
- * deletes it, and so do SIGINT, SIGTERM and SIGHUP when they end the process. The new file has the permissions of the
- * file that it replaces. A target is written directly if it is not a regular file (a device, a pipe) or is the standard
- * output of the process. Symbolic links are followed; a link to a missing file is refused. The path "-" is standard
- * input or output.
+ * deletes it, and so do SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT and SIGXCPU when they end the process. The new file has
+ * the permissions of the file that it replaces. A target is written directly if it is not a regular file (a device, a
+ * pipe) or is the standard output of the process. Symbolic links are followed; a link to a missing file is refused. The
+ * path "-" is standard input or output.
  */
 #ifndef BI_TOOL_FILE_H
 #define BI_TOOL_FILE_H
@@ -41,12 +41,16 @@ struct output {
 
 /*
  * Installs signal handlers that remove temporary files, and makes a write beyond the file size limit fail with an error
- * instead of a signal. Must be called once, before a second thread exists.
+ * instead of a signal. Opens /dev/null for standard descriptors that are closed. Returns 0, or -1 with errno if that
+ * fails. Must be called once, before a file is opened and before a second thread exists.
  */
-void output_prepare(void);
+int output_prepare(void);
 
 /* Opens an output. Returns BI_EBUSY if two outputs are open already. */
 int output_open(struct output *output, const char *path, struct bi_error *err);
+
+/* Returns true if both outputs would be written to one regular file, or to standard output. */
+int output_is_same(const struct output *a, const struct output *b);
 int output_write(struct output *output, const void *bytes, size_t size, struct bi_error *err);
 
 /* Writes the output to its target. After a failure nothing of the output is left. */

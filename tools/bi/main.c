@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -93,7 +94,10 @@ int main(int count, char **words)
 {
 	int rc;
 
-	output_prepare();
+	if (output_prepare()) {
+		say("a standard descriptor is closed, and /dev/null cannot be opened: %s", strerror(errno));
+		return EXIT_CODE_FAILURE;
+	}
 	rc = run_words(count, words);
 	if ((fflush(stdout) || ferror(stdout)) && rc == EXIT_CODE_OK) {
 		say("cannot write to standard output");
