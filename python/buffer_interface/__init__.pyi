@@ -401,7 +401,10 @@ def zeros(
 def full(
     shape: _Shape, value: Any, dtype: DTypeLike | None = None, *, device: _Device | None = "auto", stream: _Stream | None = None
 ) -> BufferInterface:
-    """Like empty(), with every element set to the value as fill() converts it: full(2, 1.7, "i4") holds 1."""
+    """Like empty(), with every element set to the value as fill() converts it: full(2, 1.7, "i4") holds 1.
+
+    Without a dtype the type is NumPy's for the value.
+    """
 
 def ones(
     shape: _Shape, dtype: DTypeLike = "float64", *, device: _Device | None = "auto", stream: _Stream | None = None

@@ -36,7 +36,7 @@ def tolist(array):
 
 def tobytes(array):
     """The copy is made even of host memory, because bytes() needs dense elements."""
-    return b"" if array.nbytes == 0 else bytes(_bytes_of(array))
+    return b"" if array.nbytes == 0 else bytes(memoryview(_bytes_of(array)))
 
 
 def _bytes_of(array):
@@ -139,7 +139,7 @@ def reduce(array, protocol):
     if array.nbytes and protocol >= 5:
         contents = pickle.PickleBuffer(contents)
     elif array.nbytes:
-        contents = bytearray(contents)
+        contents = bytearray(memoryview(contents))
     return rebuild, (contents, array.shape, dtype, device)
 
 

@@ -94,8 +94,9 @@ static PyMethodDef functions[] = {
 	  "Like empty(), with every byte set to 0. The fill is enqueued." },
 	{ "full", FAST(bip_full), FAST_WORDS,
 	  "full(shape, value, dtype=None, *, device='auto', stream=None)\n--\n\n"
-	  "Like empty(), with every element set to the value. Without a dtype the type is NumPy's for the value: bool,\n"
-	  "int64, float64 or complex128. The fill is enqueued. OverflowError for an integer that does not fit.\n\n"
+	  "Like empty(), with every element set to the value. Without a dtype the type is NumPy's for the value: that of\n"
+	  "a NumPy scalar, else bool, int64, float64 or complex128. The fill is enqueued. OverflowError for an integer\n"
+	  "that does not fit.\n\n"
 	  ">>> buffer_interface.full((2, 3), 7, device='host').tolist()\n"
 	  "[[7, 7, 7], [7, 7, 7]]" },
 	{ "empty_like", FAST(bip_empty_like), FAST_WORDS,

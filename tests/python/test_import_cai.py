@@ -8,7 +8,7 @@ import warnings
 import weakref
 
 import pytest
-from producers import Mapping0
+from producers import CuPyLike, Mapping0
 
 NBYTES = 96
 ABSENT = object()
@@ -117,6 +117,20 @@ def mask_of(cuda, **entries):
 def test_C3_masked_arrays_are_refused_in_every_version(cuda, bi, refuse, version):
     error = refuse("mask.*C3", bi.UnsupportedError, version=version, mask=mask_of(cuda))
     assert isinstance(error, BufferError) and isinstance(error, NotImplementedError)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_C3_a_mask_is_not_lost_beside_dlpack(cuda, bi, version):
+    class Both(CuPyLike):
+        @property
+        def __cuda_array_interface__(self):
+            return {**self._members(), "version": version, "mask": self.mask}
+
+    array = Both(cuda, (4, 6))
+    array.mask = mask_of(cuda)
+    with pytest.raises(bi.UnsupportedError, match="mask.*C3"):
+        bi.buffer_interface(array)
+    assert bi.buffer_interface(array, mask="keep").mask.shape == (6,)
 
 
 def test_C3_mask_none_is_no_mask(take):

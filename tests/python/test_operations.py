@@ -57,6 +57,22 @@ def test_types_of_ml_dtypes(device, name):
     check(bi.zeros(3, dtype, device=device), np.zeros(3, dtype), device)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [np.int64(2**62 + 1), np.complex64(1 + 2j), np.bool_(True), np.float32(1.5), np.uint8(3), np.str_("ab"), np.bytes_(b"ab"),
+     np.zeros((), POINT)[()], ml_dtypes.bfloat16(1.5), np.array(2**62 + 1), True, 2**62 + 1, 1.5, 1 + 2j],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_full_takes_the_type_of_its_value(value):
+    check(bi.full(2, value, device="host"), np.full(2, value))
+
+
+def test_full_takes_the_type_of_an_array_without_axes():
+    check(bi.full(2, bi.full((), 2**62 + 1, device="host"), device="host"), np.full(2, 2**62 + 1))
+    with pytest.raises(bi.UnsupportedTypeError, match="dates"):
+        bi.full(2, np.datetime64("2020"), device="host")
+
+
 @pytest.mark.parametrize("shape", [(), 3, np.int64(3), [2, 3], (0, 5), (1,) * 64])
 def test_shapes(device, shape):
     expected = np.full(shape, 7, "<i4")

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from buffer_interface import UnsupportedError, buffer_interface, empty
+from buffer_interface import UnsupportedError, UnsupportedTypeError, buffer_interface, empty
 from peers.fixtures import nanobind_peer  # noqa: F401
 
 # Name, DLPack code and bits.
@@ -66,6 +66,14 @@ def test_P11_P12_protocols_that_cannot_name_it_do_not_lie(name):
         assert not hasattr(view, attribute)
     with pytest.raises(UnsupportedError):
         memoryview(view).format
+
+
+def test_the_other_byte_order_is_refused():
+    source = np.arange(3).astype(ml_dtypes.bfloat16)
+    swapped = source.astype(source.dtype.newbyteorder("S"))
+    for refused in (lambda: buffer_interface(swapped), lambda: empty(3, swapped.dtype, device="host")):
+        with pytest.raises(UnsupportedTypeError, match="byte order"):
+            refused()
 
 
 def test_integers_of_less_than_a_byte_are_refused_by_name():

@@ -38,6 +38,8 @@ def views(array):
     yield array.T, EXPECTED.T
     yield array[:, 1:1], EXPECTED[:, 1:1]
     yield array[1, 2, 3], EXPECTED[1, 2, 3]
+    # One byte: bytes() and bytearray() take an object with __index__ as the length of their result.
+    yield array.view("u1")[1, 0, 2:3], EXPECTED.view("u1")[1, 0, 2:3]
 
 
 def test_contents_in_every_form(array):
@@ -47,6 +49,13 @@ def test_contents_in_every_form(array):
         assert view.numpy().dtype == expected.dtype and view.numpy().shape == expected.shape
         assert view.tolist() == expected.tolist()
         assert view.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("shape", [1, (1, 1)])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i4"])
+def test_bytes_of_one_element(shape, dtype):
+    array, expected = bi.full(shape, 1, dtype, device="host"), np.ones(shape, dtype)
+    assert bytes(array) == bytes(bytearray(array)) == array.tobytes() == bytes(expected)
 
 
 def test_numpy_of_host_memory_is_a_view():
@@ -75,6 +84,8 @@ def test_one_element_is_a_number(array):
     assert operator.index(bi.full((), 3, device="host")) == 3
     with pytest.raises(TypeError):
         operator.index(array[0, 0, 0])
+    with pytest.raises(TypeError, match="without axes"):
+        operator.index(bi.full((1, 1), 3, device="host"))
     for convert in (bool, int, float):
         with pytest.raises(TypeError, match="24 elements"):
             convert(array)

@@ -116,12 +116,26 @@ static int is_registered(PyObject *dtype)
 	return PyErr_Occurred() ? -1 : kind == 2;
 }
 
+/* Refuses a type of another package in the other byte order, which its name does not tell. */
+static int check_native(PyObject *dtype)
+{
+	PyObject *value = PyObject_GetAttrString(dtype, "isnative");
+	int is_native = value ? PyObject_IsTrue(value) : -1;
+
+	Py_XDECREF(value);
+	if (is_native)
+		return is_native < 0 ? -1 : 0;
+	return bip_refuse(
+		bip_UnsupportedTypeError,
+		"%R is not in the byte order of this machine: x.astype(x.dtype.newbyteorder('=')) converts it", dtype);
+}
+
 static int from_simple(PyObject *dtype, struct bi_dtype *out)
 {
 	int registered = is_registered(dtype);
 	char text[BI_DTYPE_TEXT];
 
-	if (registered < 0 || text_of(dtype, registered ? "name" : "str", text))
+	if (registered < 0 || (registered && check_native(dtype)) || text_of(dtype, registered ? "name" : "str", text))
 		return -1;
 	return parse_text(text, out);
 }

@@ -448,7 +448,8 @@ int bip_import_cai_or_dlpack(PyObject *object, const struct bip_request *request
 	struct members members;
 	int has_cai = read_attribute(object, &members), rc = has_cai < 0 ? -1 : 0;
 
-	if (!rc && !value_of(&members, STREAM))
+	/* DLPack has no masks. */
+	if (!rc && !value_of(&members, STREAM) && !value_of(&members, MASK))
 		rc = bip_import_dlpack(object, request, found);
 	if (!rc && has_cai)
 		rc = import_members(object, &members, request, found);

@@ -11,7 +11,8 @@
  * This is the only list of protocols; the argument `protocol` takes its names from here.
  *
  * The CUDA Array Interface and DLPack share a place, because the dictionary may be read only once [C14]. The dictionary
- * comes first if it names a stream, because then nothing has to be waited for. Otherwise DLPack comes first.
+ * comes first if it names a stream, because then nothing has to be waited for, or a mask, which DLPack does not have.
+ * Otherwise DLPack comes first.
  */
 struct bip_protocol {
 	const char *name;

@@ -9,7 +9,9 @@
 #include "base/arguments.h"
 #include "base/dtype.h"
 #include "base/errors.h"
+#include "base/names.h"
 #include "base/shapes.h"
+#include "import/import.h"
 #include "operations/operations.h"
 
 enum { SHAPE, VALUE, DTYPE, DEVICE, STREAM, ARGUMENTS };
@@ -32,26 +34,41 @@ static int read_fields(struct pattern *pattern)
 }
 
 /*
- * Returns the element type that an array gets without the argument dtype: float64, or NumPy's type for the value of
- * full(). Borrowed.
+ * Returns the element type that an array gets without the argument dtype, as a new reference: float64, or NumPy's type
+ * for the value of full().
  */
 static PyObject *default_type(PyObject *value)
 {
-	if (!value || !(PyBool_Check(value) || PyLong_Check(value) || PyComplex_Check(value)))
-		return (PyObject *)&PyFloat_Type;
-	return (PyObject *)(PyBool_Check(value) ? &PyBool_Type : PyLong_Check(value) ? &PyLong_Type : &PyComplex_Type);
+	int has_type;
+
+	if (!value || PyFloat_CheckExact(value))
+		return Py_NewRef(&PyFloat_Type);
+	if (PyLong_Check(value))
+		return Py_NewRef(PyBool_Check(value) ? &PyBool_Type : &PyLong_Type);
+	has_type = BIP_CHECK(value) || bip_is_ndarray(Py_TYPE(value)) ? 1 : bip_is_numpy_scalar(value);
+	if (has_type)
+		return has_type < 0 ? NULL : PyObject_GetAttr(value, bip_name.dtype);
+	return Py_NewRef(PyComplex_Check(value) ? &PyComplex_Type : &PyFloat_Type);
+}
+
+/* Reads an element type as bip_dtype_argument does. `given` is the argument dtype, and may be NULL or None. */
+static int read_dtype(PyObject *given, PyObject *value, struct pattern *out)
+{
+	PyObject *dtype = given && given != Py_None ? Py_NewRef(given) : default_type(value);
+	int rc = dtype ? bip_dtype_argument(dtype, &out->layout.dtype, &out->descr) : -1;
+
+	Py_XDECREF(dtype);
+	return rc;
 }
 
 /* Reads shape and element type. The library checks the size when the array is allocated. */
 static int read_pattern(PyObject *const *values, struct pattern *out)
 {
-	PyObject *dtype = values[DTYPE] && values[DTYPE] != Py_None ? values[DTYPE] : default_type(values[VALUE]);
-
 	out->descr = NULL;
 	out->layout.descr = NULL;
 	out->layout.descr_length = 0;
 	if (bip_read_sequence("shape", values[SHAPE], out->layout.shape, &out->layout.ndim) ||
-	    bip_dtype_argument(dtype, &out->layout.dtype, &out->descr))
+	    read_dtype(values[DTYPE], values[VALUE], out))
 		return -1;
 	return read_fields(out);
 }

@@ -52,7 +52,29 @@ static int truth_of(PyObject *self)
 
 CONVERSION(int_of, "int", PyNumber_Long)
 CONVERSION(float_of, "float", PyNumber_Float)
-CONVERSION(index_of, "operator.index", PyNumber_Index)
+
+/*
+ * Raises TypeError for an array with axes, as NumPy does: bytes() and bytearray() try __index__ before the buffer
+ * protocol, so an array of one element would count as the length of the result.
+ */
+static PyObject *index_of(PyObject *self)
+{
+	struct bi_view *view = bip_hold(self);
+	PyObject *element;
+	int ndim;
+
+	if (!view)
+		return NULL;
+	ndim = bi_view_ndim(view);
+	bip_release_view(view);
+	if (ndim)
+		return PyErr_Format(
+			PyExc_TypeError,
+			"operator.index() takes an array without axes, not one with %d: a[i] removes an axis", ndim);
+	element = bip_item(self, NULL, 0);
+	Py_XSETREF(element, element ? PyNumber_Index(element) : NULL);
+	return element;
+}
 
 /*
  * Raises the exception, with the libraries that compute on the memory of the array. `call` is what follows the array in

@@ -35,6 +35,8 @@ int bip_wait_for(const struct bi_view *view, int rc);
 
 /* Scalars ------------------------------------------------------------------------------------------ scalars.c */
 
+/* Returns 1 for an instance of numpy.generic, 0 for any other object, -1 with an exception. Does not import NumPy. */
+int bip_is_numpy_scalar(PyObject *value);
 /* Returns 1 if the value is one element of this type (a scalar), 0 if it is an array, -1 with an exception. */
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype);
 /*

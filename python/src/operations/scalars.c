@@ -29,8 +29,7 @@ static int is_signed(struct bi_dtype dtype)
 	return dtype.type >= BI_INT8 && dtype.type <= BI_INT64;
 }
 
-/* Returns 1 for an instance of numpy.generic, 0 for any other object, -1 with an exception. Does not import NumPy. */
-static int is_numpy_scalar(PyObject *value)
+int bip_is_numpy_scalar(PyObject *value)
 {
 	PyObject *name = PyUnicode_FromString("numpy");
 	PyObject *numpy = name ? PyImport_GetModule(name) : NULL;
@@ -50,7 +49,7 @@ int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
 		return 1;
 	if (PyTuple_Check(value) || PyList_Check(value))
 		return dtype.type == BI_VOID || dtype.lanes > 1;
-	return BIP_CHECK(value) ? 0 : is_numpy_scalar(value);
+	return BIP_CHECK(value) ? 0 : bip_is_numpy_scalar(value);
 }
 
 /* Numbers to bytes */
