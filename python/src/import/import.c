@@ -233,7 +233,7 @@ static PyObject *make_with_mask(struct bip_found *found, const struct arguments 
 	return self;
 }
 
-static PyObject *import_object(PyObject *object, const struct arguments *arguments)
+static PyObject *import_with_options(PyObject *object, const struct arguments *arguments)
 {
 	struct bip_found found = { NULL, NULL, 0 };
 	const struct bip_request *request = &arguments->request;
@@ -260,34 +260,35 @@ static int import_plain(PyObject *object, struct bip_found *found)
 	return PyMemoryView_Check(object) ? bip_import_memoryview(object, found) : bip_import_ndarray(object, found);
 }
 
-static PyObject *make_plain(const struct bip_found *found)
+/* Imports an object without options, so that nothing is applied to the array. */
+static PyObject *import_object(PyObject *object)
 {
-	PyObject *self = bip_new(found->view);
+	struct bip_found found = { NULL, NULL, 0 };
+	int rc = import_plain(object, &found);
+	PyObject *self;
 
+	if (rc < 0 || (!rc && bip_find_array(object, &defaults.request, &found)))
+		return NULL;
+	self = bip_new(found.view);
 	if (self)
-		((struct bip_object *)self)->flags = found->flags;
+		((struct bip_object *)self)->flags = found.flags;
 	return self;
 }
 
 PyObject *bip_buffer_interface(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct arguments arguments;
-	struct bip_found found = { NULL, NULL, 0 };
-	int is_plain;
 
 	if (count != 1)
 		return PyErr_Format(PyExc_TypeError,
 				    "buffer_interface() takes one array, and options by name; %zd are given", count);
-	is_plain = names ? 0 : import_plain(args[0], &found);
-	if (is_plain)
-		return is_plain > 0 ? make_plain(&found) : NULL;
+	if (!names)
+		return import_object(args[0]);
 	arguments = defaults;
-	if (names && read_words(args + count, names, &arguments))
-		return NULL;
-	return import_object(args[0], &arguments);
+	return read_words(args + count, names, &arguments) ? NULL : import_with_options(args[0], &arguments);
 }
 
 PyObject *bip_as_object(PyObject *object)
 {
-	return BIP_CHECK(object) ? Py_NewRef(object) : import_object(object, &defaults);
+	return BIP_CHECK(object) ? Py_NewRef(object) : import_object(object);
 }

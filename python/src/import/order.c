@@ -99,7 +99,9 @@ static PyTypeObject *find_ndarray(PyTypeObject *type)
 
 int bip_is_ndarray(PyTypeObject *type)
 {
-	PyTypeObject *ndarray = find_ndarray(type);
+	const PyBufferProcs *procs = type->tp_as_buffer;
+	/* A type derived from numpy.ndarray has a buffer. */
+	PyTypeObject *ndarray = procs && procs->bf_getbuffer ? find_ndarray(type) : NULL;
 
 	return ndarray && (type == ndarray || PyType_IsSubtype(type, ndarray));
 }
