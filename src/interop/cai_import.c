@@ -45,13 +45,14 @@ static int make_view(const struct import *import, const struct bi__cai_array *ar
 		     struct bi_stream *stream, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi__wrapping wrapping = { &foreign, &array->layout, { 0, (int64_t)array->nbytes }, 0 };
 
 	foreign.kind = BI_HANDLE_CUDA;
 	foreign.handle = array->address;
 	foreign.nbytes = array->nbytes;
 	foreign.stream = stream;
 	foreign.flags = bi__place_flags(readonly, import->is_unordered, import->options->flags & BI_CAI_UNCHECKED);
-	return bi__place_view(import->context, &foreign, &array->layout, "C15", out, err);
+	return bi__place_view(import->context, &wrapping, "C15", out, err);
 }
 
 /* Sets *out to the stream on which the producer works, or to NULL. The caller owns the reference. */

@@ -184,6 +184,7 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 	const struct bi_dlpack_import_options *options = import->options;
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi_layout layout;
+	struct bi__wrapping wrapping = { &foreign, &layout, { 0, 0 }, 0 };
 	int rc = read_layout(import, &layout, err);
 
 	foreign.kind = import->exported->handle;
@@ -195,7 +196,8 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 		return rc;
 	if (!is_on_host(import))
 		foreign.stream = options->producer_stream;
-	rc = bi__place_view(import->context, &foreign, &layout, "E7", out, err);
+	bi_layout_extent(&layout, &wrapping.span.first, &wrapping.span.end);
+	rc = bi__place_view(import->context, &wrapping, "E7", out, err);
 	if (rc)
 		return rc;
 	if (foreign.handle && !is_on_host(import) && !foreign.stream && !(options->flags & BI_DLPACK_UNORDERED))

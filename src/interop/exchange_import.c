@@ -22,7 +22,6 @@ static void release_import(void *data)
 	struct bi_exchange *held = data;
 
 	held->release(held);
-	free(held);
 }
 
 static int hand_back(void *data, uint32_t order_kind, uint64_t event)
@@ -172,39 +171,41 @@ static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, c
 			out->item_size);
 }
 
-/* Checks the contiguity flags against the strides, because consumers may trust a flag without reading the strides. */
-static int check_flags(const struct bi_exchange *exchange, const struct bi_layout *layout, struct bi_error *err)
+/* Checks the contiguity flags, because consumers may trust a flag without reading the strides. */
+static int check_flags(const struct bi_exchange *exchange, const struct bi_view *view, struct bi_error *err)
 {
-	if (exchange->flags & BI_C_CONTIGUOUS && !bi_layout_is_contiguous(layout, 'C'))
-		return bi__fail(err, BI_EINVAL, "flags 0x%x says C-contiguous, but the strides are not",
-				exchange->flags);
-	if (exchange->flags & BI_F_CONTIGUOUS && !bi_layout_is_contiguous(layout, 'F'))
-		return bi__fail(err, BI_EINVAL, "flags 0x%x says F-contiguous, but the strides are not",
-				exchange->flags);
-	return BI_OK;
+	uint32_t wrong = exchange->flags & (BI_C_CONTIGUOUS | BI_F_CONTIGUOUS) & ~bi__view_exchange_flags(view);
+
+	if (!wrong)
+		return BI_OK;
+	return bi__fail(err, BI_EINVAL, "flags 0x%x says %c-contiguous, but the strides are not", exchange->flags,
+			wrong & BI_C_CONTIGUOUS ? 'C' : 'F');
 }
 
 /* A structure that was checked. */
 struct incoming {
 	struct bi_layout layout; /* offset: from the handle; descr: `text` */
+	struct bi__span span; /* the bytes that the layout reaches */
+	int is_empty; /* 1: the layout has no elements */
 	char *text; /* the descr in Python's notation, or NULL */
 };
 
-/* Checks that the bytes [first, end) of the memory, which the elements reach, lie in it. */
-static int check_reach(const struct bi_exchange *exchange, int64_t first, int64_t end, struct bi_error *err)
+/* Checks that the elements lie in the memory. */
+static int check_reach(const struct bi_exchange *exchange, struct bi__span span, struct bi_error *err)
 {
 	if (exchange->size > UINT64_MAX - exchange->handle)
 		return bi__fail(err, BI_EBOUNDS, "handle 0x%llx and size %llu are beyond the address space",
 				(unsigned long long)exchange->handle, (unsigned long long)exchange->size);
-	if (first < 0 || (uint64_t)end > exchange->size)
+	if (span.first < 0 || (uint64_t)span.end > exchange->size)
 		return bi__fail(err, BI_EBOUNDS, "the elements reach bytes [%lld, %lld) of a memory of %llu bytes",
-				(long long)first, (long long)end, (unsigned long long)exchange->size);
+				(long long)span.first, (long long)span.end, (unsigned long long)exchange->size);
 	return BI_OK;
 }
 
 /* Copies shape, strides and offset. Without elements offset and size do not matter; the offset becomes 0. */
-static int copy_axes(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_error *err)
+static int copy_axes(const struct bi_exchange *exchange, struct incoming *incoming, struct bi_error *err)
 {
+	struct bi_layout *layout = &incoming->layout;
 	int is_empty = 0;
 
 	if (exchange->ndim > BI_MAX_NDIM)
@@ -217,6 +218,7 @@ static int copy_axes(const struct bi_exchange *exchange, struct bi_layout *layou
 		layout->strides[i] = exchange->strides[i];
 		is_empty |= !layout->shape[i];
 	}
+	incoming->is_empty = is_empty;
 	layout->offset = is_empty ? 0 : (int64_t)exchange->offset;
 	if (is_empty || (exchange->offset <= INT64_MAX && exchange->size <= SIZE_MAX / 2))
 		return BI_OK;
@@ -227,42 +229,42 @@ static int copy_axes(const struct bi_exchange *exchange, struct bi_layout *layou
 static int read_layout(const struct bi_exchange *exchange, struct incoming *incoming, struct bi_error *err)
 {
 	struct bi_layout *layout = &incoming->layout;
-	int64_t first, end;
 	int rc = read_type(exchange, &layout->dtype, &incoming->text, err);
 
 	if (!rc)
-		rc = copy_axes(exchange, layout, err);
+		rc = copy_axes(exchange, incoming, err);
 	if (rc)
 		return rc;
 	layout->descr = incoming->text;
 	layout->descr_length = incoming->text ? (uint32_t)strlen(incoming->text) : 0;
-	rc = bi__layout_check(layout, &first, &end, err);
-	if (!rc)
-		rc = check_flags(exchange, layout, err);
-	return rc ? rc : check_reach(exchange, first, end, err);
+	rc = bi__layout_check(layout, &incoming->span, err);
+	return rc ? rc : check_reach(exchange, incoming->span, err);
 }
 
 /*
  * Imports a struct that this library exported: makes another view of the same memory, so that the memory has one
  * ordering state.
  */
-static int import_own(const struct bi_exchange *exchange, struct bi_layout *layout, struct bi_view **out,
+static int import_own(const struct bi_exchange *exchange, struct incoming *incoming, struct bi_view **out,
 		      struct bi_error *err)
 {
 	struct bi_memory *memory = bi__exchange_own(exchange)->memory;
 	unsigned flags = exchange->flags & BI_READONLY ? BI_VIEW_READONLY : 0;
 
-	if (memory->block.handle && bi_layout_size(layout))
-		layout->offset += (int64_t)((uintptr_t)exchange->handle - memory->block.handle - memory->block.origin);
-	return bi_view_create(memory, layout, flags, out, err);
+	if (memory->block.handle && !incoming->is_empty)
+		incoming->layout.offset +=
+			(int64_t)((uintptr_t)exchange->handle - memory->block.handle - memory->block.origin);
+	return bi_view_create(memory, &incoming->layout, flags, out, err);
 }
 
-/* Wraps the memory. The caller sets the release callback. */
+/* Wraps the memory. The caller moves the structure behind struct bi_memory. */
 static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming,
 			  unsigned flags, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi__acceptance acceptance = { NULL, NULL };
+	struct bi__wrapping wrapping = { &foreign, &incoming->layout, incoming->span,
+					 (exchange->struct_size + 7) & ~7u };
 	int rc = BI_OK;
 
 	if (!(flags & BI_IMPORT_UNORDERED))
@@ -270,7 +272,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 	if (rc)
 		return rc;
 	foreign.kind = (enum bi_handle_kind)exchange->handle_kind;
-	if (bi_layout_size(&incoming->layout)) {
+	if (!incoming->is_empty) {
 		foreign.handle = (uintptr_t)exchange->handle;
 		foreign.nbytes = exchange->handle ? (size_t)exchange->size : 0;
 	}
@@ -278,49 +280,46 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 	foreign.stream = acceptance.stream;
 	foreign.events = &acceptance.event;
 	foreign.event_count = acceptance.event ? 1 : 0;
-	rc = bi__place_view(context, &foreign, &incoming->layout, NULL, out, err);
+	rc = bi__place_view(context, &wrapping, NULL, out, err);
 	bi_stream_release(acceptance.stream);
 	bi_event_release(acceptance.event);
 	return rc;
 }
 
-/* Imports the memory, and moves the struct to the heap, where it stays until the memory is released. */
-static int hold_exchange(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming,
-			 unsigned flags, struct bi_view **out, struct bi_error *err)
+/* Moves the structure behind struct bi_memory, where it stays until the memory is released. */
+static void move_behind(struct bi_memory *memory, struct bi_exchange *exchange, unsigned flags)
 {
-	struct bi_exchange *held = malloc(exchange->struct_size);
-	int rc;
+	struct bi_exchange *held = (void *)(memory + 1);
 
-	if (!held)
-		return bi__fail(err, BI_ENOMEM, "no memory to hold an exchange structure");
-	rc = import_foreign(context, exchange, incoming, flags, out, err);
-	if (rc) {
-		free(held);
-		return rc;
-	}
 	memcpy(held, exchange, exchange->struct_size);
 	exchange->release = NULL;
-	bi__memory_set_release((*out)->memory, release_import, held);
+	bi__memory_set_release(memory, release_import, held);
 	if (held->done && !(flags & BI_IMPORT_UNORDERED))
-		(*out)->memory->release.done = hand_back;
-	return BI_OK;
+		memory->release.done = hand_back;
 }
 
 /* Imports a structure whose version is known. */
 static int import_known(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
 			struct incoming *incoming, struct bi_view **out, struct bi_error *err)
 {
-	int rc = check_place(context, exchange, err);
+	int is_own = bi__exchange_own(exchange) != NULL, rc = check_place(context, exchange, err);
 
 	if (!rc)
 		rc = read_layout(exchange, incoming, err);
+	if (!rc)
+		rc = is_own ? import_own(exchange, incoming, out, err)
+			    : import_foreign(context, exchange, incoming, flags, out, err);
 	if (rc)
 		return rc;
-	if (!bi__exchange_own(exchange))
-		return hold_exchange(context, exchange, incoming, flags, out, err);
-	rc = import_own(exchange, &incoming->layout, out, err);
-	if (!rc)
+	rc = check_flags(exchange, *out, err);
+	if (rc) {
+		bi_view_release(*out);
+		*out = NULL;
+	} else if (is_own) {
 		exchange->release(exchange);
+	} else {
+		move_behind((*out)->memory, exchange, flags);
+	}
 	return rc;
 }
 

@@ -6,7 +6,7 @@
 
 #include "common/backend/dispatch.h"
 #include "common/layout/layout.h"
-#include "common/view/view.h"
+#include "common/runtime/memory.h"
 
 /*
  * Replaces control characters, so that a message that quotes the producer's text stays on one line. Returns the length
@@ -46,44 +46,47 @@ void bi__cite_failure(const char *rule, struct bi_error *err)
 
 int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
 {
-	int64_t first, end;
+	struct bi__span span;
 	int rc;
 
-	bi_layout_extent(layout, &first, &end);
-	rc = bi__layout_place(first, end, data, address, nbytes, err);
+	bi_layout_extent(layout, &span.first, &span.end);
+	rc = bi__layout_place(span, data, address, nbytes, err);
 	if (rc)
 		return rc;
 	if (!*nbytes)
 		*address = 0;
-	layout->offset = -first;
+	layout->offset = -span.first;
 	return BI_OK;
 }
 
 /* Makes a view of a new memory of 0 bytes, for a producer that gave no handle and no bytes. */
-static int view_no_bytes(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-			 struct bi_view **out, struct bi_error *err)
+static int view_no_bytes(struct bi_context *context, const struct bi__wrapping *wrapping, struct bi_view **out,
+			 struct bi_error *err)
 {
-	unsigned flags = foreign->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0;
-	enum bi_memory_kind kind = foreign->kind == BI_HANDLE_HOST ? BI_MEMORY_HOST : BI_MEMORY_DEVICE;
+	unsigned flags = wrapping->foreign->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0;
+	int is_host = wrapping->foreign->kind == BI_HANDLE_HOST;
 	struct bi_memory *memory;
-	int rc = bi_memory_create(context, 0, kind, &memory, err);
+	int rc = is_host ? BI_OK : bi__dispatch_alive(&context->device, err);
 
+	if (!rc)
+		rc = bi__memory_new(context, 0, is_host ? BI_MEMORY_HOST : BI_MEMORY_DEVICE, wrapping->kept, &memory,
+				    err);
 	if (rc)
 		return rc;
-	rc = bi__view_take(memory, layout, flags, out, err);
+	rc = bi__view_take(memory, wrapping->layout, flags, out, err);
 	if (rc)
 		bi_memory_release(memory);
 	return rc;
 }
 
-int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		   const char *rule, struct bi_view **out, struct bi_error *err)
+int bi__place_view(struct bi_context *context, const struct bi__wrapping *wrapping, const char *rule,
+		   struct bi_view **out, struct bi_error *err)
 {
 	int rc;
 
-	if (!foreign->handle && !foreign->nbytes)
-		return view_no_bytes(context, foreign, layout, out, err);
-	rc = bi__view_wrap(context, foreign, layout, out, err);
+	if (!wrapping->foreign->handle && !wrapping->foreign->nbytes)
+		return view_no_bytes(context, wrapping, out, err);
+	rc = bi__view_wrap(context, wrapping, out, err);
 	return rule && (rc == BI_EINVAL || rc == BI_EBOUNDS) ? bi__cite(rc, rule, err) : rc;
 }
 

@@ -3,7 +3,7 @@
 #define BI_INTEROP_PLACE_H
 
 #include "common/base/status.h"
-#include "common/runtime/object.h"
+#include "common/view/view.h"
 
 /*
  * Computes the addresses that a layout covers if its element [0, ..., 0] is at `data`: *nbytes bytes that begin at
@@ -17,8 +17,8 @@ int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address,
  * Makes a view of foreign memory as bi__view_wrap does. Also accepts memory with neither handle nor bytes, for which it
  * calls no driver. `rule` is cited if the handle or the range of bytes is not valid; NULL: no rule is cited.
  */
-int bi__place_view(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		   const char *rule, struct bi_view **out, struct bi_error *err);
+int bi__place_view(struct bi_context *context, const struct bi__wrapping *wrapping, const char *rule,
+		   struct bi_view **out, struct bi_error *err);
 
 /*
  * Checks the options of an import: `flags` has only bits of `known`, and has not the bit `unordered` if a stream is

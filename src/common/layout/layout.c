@@ -86,15 +86,14 @@ static inline int add_reach(int64_t extent, int64_t stride, int64_t *low, int64_
 }
 
 /*
- * Checks that the offset of every byte fits into 64 bits, and that every stride can be negated. Writes *first and *end
- * as bi_layout_extent does.
+ * Checks that the offset of every byte fits into 64 bits, and that every stride can be negated. Writes *span.
  */
-static int check_reach(const struct axes *axes, uint32_t item_size, int64_t offset, int64_t *first, int64_t *end,
+static int check_reach(const struct axes *axes, uint32_t item_size, int64_t offset, struct bi__span *span,
 		       struct bi_error *err)
 {
 	int64_t low = offset, high = offset;
 
-	*first = *end = offset;
+	*span = (struct bi__span){ offset, offset };
 	for (int i = 0; i < axes->ndim; i++) {
 		if (axes->shape[i] == 0)
 			return BI_OK;
@@ -104,8 +103,7 @@ static int check_reach(const struct axes *axes, uint32_t item_size, int64_t offs
 	if (bi__add(high, item_size, &high))
 		return bi__fail(err, BI_EOVERFLOW, "offset %" PRId64 ": the last byte's offset is above %" PRId64,
 				offset, INT64_MAX);
-	*first = low;
-	*end = high;
+	*span = (struct bi__span){ low, high };
 	return BI_OK;
 }
 
@@ -148,7 +146,7 @@ static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *
  * Checks the common case in one pass: a layout that has elements and whose numbers fit. Returns 1 if the layout is
  * valid, or 0 if it needs the slower checks above, which also make the messages.
  */
-static inline int check_common_case(const struct bi_layout *layout, int64_t *first, int64_t *end)
+static inline int check_common_case(const struct bi_layout *layout, struct bi__span *span)
 {
 	int64_t low = layout->offset, high = low, count = layout->dtype.item_size, distance;
 
@@ -161,29 +159,29 @@ static inline int check_common_case(const struct bi_layout *layout, int64_t *fir
 			return 0;
 	if (bi__add(high, layout->dtype.item_size, &high) || bi__sub(high, low, &distance))
 		return 0;
-	*first = low;
-	*end = high;
+	*span = (struct bi__span){ low, high };
 	return 1;
 }
 
-int bi__layout_check(const struct bi_layout *layout, int64_t *first, int64_t *end, struct bi_error *err)
+int bi__layout_check(const struct bi_layout *layout, struct bi__span *span, struct bi_error *err)
 {
 	int rc = bi__dtype_check(layout->dtype, err);
 	struct axes axes;
 
-	if (rc || check_common_case(layout, first, end))
+	if (rc || check_common_case(layout, span))
 		return rc;
 	rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
 	if (rc)
 		return rc;
 	axes = (struct axes){ layout->ndim, layout->shape, layout->strides };
-	return check_reach(&axes, layout->dtype.item_size, layout->offset, first, end, err);
+	return check_reach(&axes, layout->dtype.item_size, layout->offset, span, err);
 }
 
 int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
 		   const int64_t *strides, int64_t offset, struct bi_error *err)
 {
-	int64_t dense[BI_MAX_NDIM], first, end;
+	int64_t dense[BI_MAX_NDIM];
+	struct bi__span span;
 	int rc;
 
 	if (!layout)
@@ -197,7 +195,7 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 	}
 	/* A dense array at offset 0 needs no check: its size was checked above. */
 	if (strides != dense || offset)
-		rc = check_reach(&(struct axes){ ndim, shape, strides }, dtype.item_size, offset, &first, &end, err);
+		rc = check_reach(&(struct axes){ ndim, shape, strides }, dtype.item_size, offset, &span, err);
 	if (rc != BI_OK)
 		return rc;
 	set_shape(layout, ndim, shape, strides);
@@ -255,10 +253,9 @@ void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *e
 	*end += layout->dtype.item_size;
 }
 
-int bi__layout_place(int64_t first, int64_t end, uint64_t data, uintptr_t *address, size_t *nbytes,
-		     struct bi_error *err)
+int bi__layout_place(struct bi__span span, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
 {
-	uint64_t below = 0 - (uint64_t)first, above = (uint64_t)end, reach = above + below;
+	uint64_t below = 0 - (uint64_t)span.first, above = (uint64_t)span.end, reach = above + below;
 
 	if (reach > SIZE_MAX / 2)
 		return bi__fail(err, BI_EOVERFLOW, "the array reaches over %" PRIu64 " bytes, more than %zu", reach,

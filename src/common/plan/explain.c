@@ -100,15 +100,15 @@ static void write_public_plan(const struct bi__plan *plan, struct bi_plan *out)
 int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out, struct bi_error *err)
 {
 	struct bi__plan plan;
-	int64_t first, end;
+	struct bi__span span;
 	size_t bytes;
 	int rc;
 
 	if (!dst || !out)
 		return bi__fail(err, BI_EINVAL, "dst or out is NULL");
-	rc = bi__layout_check(dst, &first, &end, err);
+	rc = bi__layout_check(dst, &span, err);
 	if (!rc && src)
-		rc = bi__layout_check(src, &first, &end, err);
+		rc = bi__layout_check(src, &span, err);
 	if (!rc && src)
 		rc = bi__plan_check(dst, src, err);
 	if (!rc && __builtin_add_overflow(bi_layout_nbytes(dst), 0, &bytes))

@@ -91,10 +91,10 @@ static int allocate_block(struct bi_memory *memory, struct bi_error *err)
 	return rc;
 }
 
-int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
-		   struct bi_error *err)
+int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, size_t behind,
+		   struct bi_memory **out, struct bi_error *err)
 {
-	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST, 0);
+	struct bi_memory *memory = new_memory(context, kind == BI_MEMORY_HOST, behind);
 	int rc = BI_OK;
 
 	if (!memory)
@@ -126,13 +126,13 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	if (!rounded)
 		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", nbytes);
 	if (rounded > context->pool.limit)
-		return bi__memory_new(context, nbytes, kind, out, err);
+		return bi__memory_new(context, nbytes, kind, 0, out, err);
 	*out = bi__pool_take(context, kind, rounded);
 	if (*out) {
 		atomic_store(&(*out)->refs, 1);
 		(*out)->context = bi_context_retain(context);
 	} else {
-		rc = bi__memory_new(context, rounded, kind, out, err);
+		rc = bi__memory_new(context, rounded, kind, 0, out, err);
 	}
 	if (rc)
 		return rc;
@@ -176,7 +176,7 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 	if (kind != BI_MEMORY_HOST && bi__dispatch_alive(&context->device, err))
 		return BI_EFORK;
 	if (!bi__pool_serves(context, kind, nbytes))
-		return bi__memory_new(context, nbytes, kind, out, err);
+		return bi__memory_new(context, nbytes, kind, 0, out, err);
 	return allocate_or_trim(context, nbytes, kind, out, err);
 }
 
@@ -290,7 +290,8 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 		rc = adopt_foreign(memory, foreign, err);
 	/* This follows adopt_foreign, because the work on the producer's stream is not the first use. */
 	memory->order.first_use = first_use;
-	bi__order_note_idle(memory);
+	if (foreign->stream || foreign->event_count)
+		bi__order_note_idle(memory);
 	if (rc) {
 		bi_memory_release(memory);
 		return rc;

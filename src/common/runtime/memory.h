@@ -4,14 +4,14 @@
 
 #include "common/runtime/object.h"
 
-/* Allocates memory from the driver, without the pool. `kind` is not BI_MEMORY_DEFAULT. *out is set on success only. */
-int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
-		   struct bi_error *err);
-
 /*
- * Does the same as bi_memory_wrap. Allocates `behind` more bytes behind the struct, as the place of a view. *out is set
- * on success only.
+ * Allocates memory from the driver, without the pool. `kind` is not BI_MEMORY_DEFAULT. *out is set on success only.
+ * `behind` more bytes lie behind the struct, for the release callback and a view. They are freed after the callback.
  */
+int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, size_t behind,
+		   struct bi_memory **out, struct bi_error *err);
+
+/* Does the same as bi_memory_wrap, with `behind` more bytes as in bi__memory_new. *out is set on success only. */
 int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
 		    struct bi_error *err);
 

@@ -155,7 +155,7 @@ struct bi_view {
 	uint8_t flags; /* enum bi_view_flag */
 	uint8_t traits; /* enum bi__view_trait */
 	bool is_empty : 1; /* the view has no elements */
-	bool is_behind : 1; /* the view lies in the allocation of its memory, behind the struct, and is freed with it */
+	bool is_behind : 1; /* the view lies in the allocation of its memory, and is freed with it */
 	struct bi_memory *memory; /* retained */
 	struct bi_dtype dtype;
 	int64_t offset;
@@ -299,12 +299,6 @@ struct bi_memory {
 	struct bi__pool_links pooled;
 	struct bi__retirement retirement;
 };
-
-/* Returns the view that lies behind a memory which was made with space for a view. */
-static inline struct bi_view *bi__view_behind(struct bi_memory *memory)
-{
-	return (struct bi_view *)(void *)(memory + 1);
-}
 
 /* Returns the address at which the library's own code may copy the bytes, or NULL. */
 static inline void *bi__address(const struct bi_memory *memory)

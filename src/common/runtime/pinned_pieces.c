@@ -56,7 +56,7 @@ static int map_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 static int allocate_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 {
 	struct bi_context *context = piece->context;
-	int rc = bi__memory_new(context, BI__PINNED_PIECE_BYTES, BI_MEMORY_PINNED, &piece->pinned, err);
+	int rc = bi__memory_new(context, BI__PINNED_PIECE_BYTES, BI_MEMORY_PINNED, 0, &piece->pinned, err);
 
 	if (rc)
 		return rc;

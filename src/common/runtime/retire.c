@@ -17,9 +17,7 @@
 
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
-	bi_release_fn release = memory->release.fn;
 	struct bi__scope *scope;
-	void *data = memory->release.data;
 
 	if (memory->block.handle)
 		bi__dispatch_free(memory->backend, &context->device, &memory->block);
@@ -32,12 +30,12 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	bi__fence_clear(&memory->order.last_use);
 	bi__order_clear_points(memory);
 	pthread_mutex_destroy(&memory->lock);
-	free(memory);
-	if (release) {
+	if (memory->release.fn) {
 		scope = bi__dispatch_pause(&context->device);
-		release(data);
+		memory->release.fn(memory->release.data);
 		bi__dispatch_resume(scope);
 	}
+	free(memory);
 }
 
 /* Returns 1 if the memory fulfils the conditions of pool.h, except for those on its size. */

@@ -30,20 +30,7 @@ static struct bi__text *new_text(const char *words, size_t length)
 	return text;
 }
 
-/* The bytes that a layout reaches: [first, end). */
-struct span {
-	int64_t first, end;
-};
-
-static struct span span_of(const struct bi_layout *layout)
-{
-	struct span span;
-
-	bi_layout_extent(layout, &span.first, &span.end);
-	return span;
-}
-
-static int check_inside(const struct bi_memory *memory, struct span span, struct bi_error *err)
+static int check_inside(const struct bi_memory *memory, struct bi__span span, struct bi_error *err)
 {
 	const int64_t first = span.first, end = span.end;
 
@@ -374,7 +361,7 @@ int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, stru
 }
 
 /* Does bi__view_take. `span` is the span of the layout. */
-static int take_memory(struct bi_memory *memory, const struct bi_layout *layout, struct span span, unsigned flags,
+static int take_memory(struct bi_memory *memory, const struct bi_layout *layout, struct bi__span span, unsigned flags,
 		       struct bi_view **out, struct bi_error *err)
 {
 	int rc = check_inside(memory, span, err);
@@ -387,20 +374,23 @@ static int take_memory(struct bi_memory *memory, const struct bi_layout *layout,
 int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		  struct bi_error *err)
 {
-	return take_memory(memory, layout, span_of(layout), flags, out, err);
+	struct bi__span span;
+
+	bi_layout_extent(layout, &span.first, &span.end);
+	return take_memory(memory, layout, span, flags, out, err);
 }
 
 int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		   struct bi_error *err)
 {
-	struct span span;
+	struct bi__span span;
 	int rc;
 
 	if (bi__check_out(out, memory && layout, "memory or layout is NULL", err))
 		return BI_EINVAL;
 	if (flags & ~(unsigned)BI_VIEW_READONLY)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
-	rc = bi__layout_check(layout, &span.first, &span.end, err);
+	rc = bi__layout_check(layout, &span, err);
 	if (!rc)
 		rc = take_memory(memory, layout, span, flags, out, err);
 	if (!rc)
@@ -409,32 +399,34 @@ int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, uns
 }
 
 /* Makes the view that lies behind the memory. Takes ownership of the reference to the memory on success. */
-static int view_behind(struct bi_memory *memory, const struct bi_layout *layout, struct span span, struct bi_view **out,
+static int view_behind(struct bi_memory *memory, const struct bi__wrapping *wrapping, struct bi_view **out,
 		       struct bi_error *err)
 {
-	struct bi_view *view = bi__view_behind(memory);
-	int rc = check_inside(memory, span, err);
+	struct bi_view *view = (struct bi_view *)(void *)((char *)(memory + 1) + wrapping->kept);
+	int rc = check_inside(memory, wrapping->span, err);
 
 	if (rc)
 		return rc;
-	view->ndim = (uint8_t)layout->ndim;
+	view->ndim = (uint8_t)wrapping->layout->ndim;
 	view->is_behind = true;
-	set_view(view, memory, layout, memory->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0);
+	set_view(view, memory, wrapping->layout, memory->flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0);
 	*out = view;
 	return BI_OK;
 }
 
-/* Wraps memory and makes its first view. Both share one allocation, unless the layout has a descr. */
-static int wrap_viewed(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		       struct span span, struct bi_view **out, struct bi_error *err)
+/* Memory and view share one allocation, unless the layout has a descr. */
+int bi__view_wrap(struct bi_context *context, const struct bi__wrapping *wrapping, struct bi_view **out,
+		  struct bi_error *err)
 {
+	const struct bi_layout *layout = wrapping->layout;
+	size_t behind = wrapping->kept + (layout->descr ? 0 : size_of(layout->ndim));
 	struct bi_memory *memory;
-	int rc = bi__memory_wrap(context, foreign, layout->descr ? 0 : size_of(layout->ndim), &memory, err);
+	int rc = bi__memory_wrap(context, wrapping->foreign, behind, &memory, err);
 
 	if (rc)
 		return rc;
-	rc = layout->descr ? take_memory(memory, layout, span, 0, out, err)
-			   : view_behind(memory, layout, span, out, err);
+	rc = layout->descr ? take_memory(memory, layout, wrapping->span, 0, out, err)
+			   : view_behind(memory, wrapping, out, err);
 	if (!rc)
 		return BI_OK;
 	/* The release callback is not called, because the wrapping has failed. */
@@ -458,18 +450,19 @@ static int check_wrapped(const struct bi_foreign *foreign, const struct bi_layou
 int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		 struct bi_view **out, struct bi_error *err)
 {
-	struct span span;
+	struct bi__wrapping wrapping = { foreign, layout, { 0, 0 }, 0 };
 	int rc = check_wrapped(foreign, layout, out, err);
 
 	if (!rc)
-		rc = bi__layout_check(layout, &span.first, &span.end, err);
-	return rc ? rc : wrap_viewed(context, foreign, layout, span, out, err);
+		rc = bi__layout_check(layout, &wrapping.span, err);
+	return rc ? rc : bi__view_wrap(context, &wrapping, out, err);
 }
 
 int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign, struct bi_layout *layout,
 		    struct bi_view **out, struct bi_error *err)
 {
-	struct span span;
+	struct bi__wrapping wrapping = { foreign, layout, { 0, 0 }, 0 };
+	struct bi__span span;
 	int rc = check_wrapped(foreign, layout, out, err);
 
 	if (rc)
@@ -477,20 +470,14 @@ int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign
 	if (foreign->kind != BI_HANDLE_HOST && bi__registry_is_object(foreign->kind))
 		return bi__fail(err, BI_EINVAL, "handle kind %d has no address", (int)foreign->kind);
 	layout->offset = 0;
-	rc = bi__layout_check(layout, &span.first, &span.end, err);
+	rc = bi__layout_check(layout, &span, err);
 	if (!rc)
-		rc = bi__layout_place(span.first, span.end, data, &foreign->handle, &foreign->nbytes, err);
+		rc = bi__layout_place(span, data, &foreign->handle, &foreign->nbytes, err);
 	if (rc)
 		return rc;
 	layout->offset = -span.first;
-	span = (struct span){ 0, span.end - span.first };
-	return wrap_viewed(context, foreign, layout, span, out, err);
-}
-
-int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		  struct bi_view **out, struct bi_error *err)
-{
-	return wrap_viewed(context, foreign, layout, span_of(layout), out, err);
+	wrapping.span.end = span.end - span.first;
+	return bi__view_wrap(context, &wrapping, out, err);
 }
 
 int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
@@ -529,7 +516,8 @@ int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dt
 		return rc;
 	foreign.handle = (uintptr_t)data;
 	foreign.nbytes = (size_t)bi_layout_nbytes(&layout);
-	rc = bi__view_wrap(context, &foreign, &layout, out, err);
+	rc = bi__view_wrap(context, &(struct bi__wrapping){ &foreign, &layout, { 0, bi_layout_nbytes(&layout) }, 0 },
+			   out, err);
 	if (!rc)
 		bi__memory_set_release((*out)->memory, release, release_data);
 	return rc;

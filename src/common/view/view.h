@@ -2,6 +2,7 @@
 #ifndef BI_COMMON_VIEW_VIEW_H
 #define BI_COMMON_VIEW_VIEW_H
 
+#include "common/layout/layout.h"
 #include "common/runtime/object.h"
 
 /* Writes the layout of a view. Its descr belongs to the view. */
@@ -22,13 +23,20 @@ static inline void bi__view_get_layout(const struct bi_view *view, struct bi_lay
 	}
 }
 
+/* Foreign memory, and the view to make of it. */
+struct bi__wrapping {
+	const struct bi_foreign *foreign;
+	const struct bi_layout *layout; /* checked by bi_layout_init or bi__layout_check */
+	struct bi__span span; /* the bytes that the layout reaches */
+	size_t kept; /* bytes behind struct bi_memory for the release callback, a multiple of 8 */
+};
+
 /*
- * Wraps the memory that *foreign names and makes a view of it. The view is read-only if foreign->flags have
- * BI_WRAP_READONLY. bi_layout_init must have checked the layout. This function checks that the layout lies inside the
- * memory. *out is owned.
+ * Wraps memory and makes a view of it. The view is read-only if foreign->flags have BI_WRAP_READONLY. Checks that the
+ * layout lies inside the memory. *out is owned.
  */
-int bi__view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
-		  struct bi_view **out, struct bi_error *err);
+int bi__view_wrap(struct bi_context *context, const struct bi__wrapping *wrapping, struct bi_view **out,
+		  struct bi_error *err);
 
 /*
  * Makes a view like bi_view_create, of a layout that bi_layout_init has checked. Takes ownership of the reference to
