@@ -486,27 +486,35 @@ void bip_name_stream(struct bi_stream *stream, PyObject *object)
 	Py_XDECREF(before);
 }
 
-int bip_context_native(const char *backend, uintptr_t native, int position, struct bi_context **out)
+int bip_context_native(const char *backend, uint64_t native, int position, struct bi_context **out)
 {
-	struct bi_location location = { "", native };
+	struct bi_location location = { "", 0 };
 
+	if (bip_as_handle("context", native, &location.context))
+		return -1;
 	PyOS_snprintf(location.device, sizeof(location.device), "%s:%d", backend, position);
 	return context_at(&location, out);
 }
 
-int bip_context_of_queue(uintptr_t queue, struct bi_context **out)
+int bip_context_of_queue(uint64_t queue, struct bi_context **out)
 {
 	struct bi_location location;
 	struct bi_error err;
+	uintptr_t handle;
 
-	return context_at_found(bi_locate_queue(BI_ORDER_OPENCL, queue, &location, &err), &location, &err, out);
+	if (bip_as_handle("stream", queue, &handle))
+		return -1;
+	return context_at_found(bi_locate_queue(BI_ORDER_OPENCL, handle, &location, &err), &location, &err, out);
 }
 
-int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_context **out)
+int bip_context_of_memory(enum bi_handle_kind kind, uint64_t memory, struct bi_context **out)
 {
 	struct bi_location location;
 	struct bi_error err;
+	uintptr_t handle;
 
+	if (bip_as_handle("handle", memory, &handle))
+		return -1;
 	return context_at_found(bi_locate_memory(kind, handle, &location, &err), &location, &err, out);
 }
 

@@ -18,11 +18,11 @@ int bip_context_cuda(int ordinal, struct bi_context **out);
 /* Sets *out to the context of a device string such as "auto", "cuda:1" or "opencl:0:0". */
 int bip_context_open(const char *device, struct bi_context **out);
 /* Adopts a native context, for the device at `position` in it. */
-int bip_context_native(const char *backend, uintptr_t native, int position, struct bi_context **out);
+int bip_context_native(const char *backend, uint64_t native, int position, struct bi_context **out);
 /* Adopts the cl_context of a command queue. */
-int bip_context_of_queue(uintptr_t queue, struct bi_context **out);
+int bip_context_of_queue(uint64_t queue, struct bi_context **out);
 /* Sets *out to the context in which a memory was allocated. The context is adopted or opened. */
-int bip_context_of_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_context **out);
+int bip_context_of_memory(enum bi_handle_kind kind, uint64_t handle, struct bi_context **out);
 
 /* Wraps a command queue of another library as a stream of its context. The stream keeps the context. */
 int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out);

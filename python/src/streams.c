@@ -97,8 +97,7 @@ static int read_cuda_int(const char *name, PyObject *number, uintptr_t *out)
 				  "%s is %lld; a stream is 1 (legacy default), 2 (per-thread default) or a handle, "
 				  "and 0 could mean either default [C6]",
 				  name, (long long)value);
-	*out = (uintptr_t)value;
-	return 0;
+	return bip_as_handle(name, (uint64_t)value, out);
 }
 
 /* Reads a stream from an object with __index__, such as an integer of NumPy. */

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/checked.h"
 #include "common/layout/descr.h"
 #include "common/layout/dtype.h"
 #include "interop/cai.h"
@@ -26,10 +27,7 @@ static int check_stream(const struct bi_cai *cai, struct bi_error *err)
 		return bi__fail(err, BI_EINVAL,
 				"stream is 0, which the interface forbids: the legacy default stream is 1, the "
 				"per-thread one 2 [C6]");
-	if ((uintptr_t)cai->stream != cai->stream)
-		return bi__fail(err, BI_EINVAL, "stream 0x%" PRIx64 " is above the largest handle 0x%" PRIxPTR " [C6]",
-				cai->stream, UINTPTR_MAX);
-	return BI_OK;
+	return bi__cite(bi__check_handle("stream", cai->stream, err), "C6", err);
 }
 
 /*

@@ -45,7 +45,7 @@ static int check_version(const struct bi_exchange *exchange, struct bi_error *er
 	return BI_OK;
 }
 
-/* Checks members that must be 0 for host memory, and device_id, which is never negative. */
+/* Checks members that must be 0 for host memory, device_id, which is never negative, and the size of the handle. */
 static int check_numbers(const struct bi_exchange *exchange, struct bi_error *err)
 {
 	if (exchange->device_id < 0 || (exchange->device_id && exchange->handle_kind == BI_HANDLE_HOST))
@@ -54,7 +54,7 @@ static int check_numbers(const struct bi_exchange *exchange, struct bi_error *er
 	if (exchange->handle_kind == BI_HANDLE_HOST && exchange->context)
 		return bi__fail(err, BI_EINVAL, "context is 0x%llx, but host memory has 0",
 				(unsigned long long)exchange->context);
-	return BI_OK;
+	return bi__check_handle("handle", exchange->handle, err);
 }
 
 static int check_context(const struct bi_context *context, const struct bi__backend *exporter, enum bi_memory_kind kind,

@@ -149,6 +149,16 @@ int bip_refuse(PyObject *exception, const char *format, ...)
 	return -1;
 }
 
+int bip_as_handle(const char *name, uint64_t value, uintptr_t *out)
+{
+	*out = (uintptr_t)value;
+	if (*out == value)
+		return 0;
+	return bip_refuse(bip_InvalidArrayError,
+			  "%s %llu is above the largest handle %llu; a 64-bit process can import it", name,
+			  (unsigned long long)value, (unsigned long long)UINTPTR_MAX);
+}
+
 int bip_no_memory(void)
 {
 	PyErr_NoMemory();

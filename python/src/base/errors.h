@@ -42,6 +42,8 @@ int bip_check(int rc, const struct bi_error *err, void *(*raise)(int rc, const s
 
 /* Raises the exception with a message as PyErr_Format writes it. Returns -1. */
 int bip_refuse(PyObject *exception, const char *format, ...);
+/* Converts a number that names a handle. Raises InvalidArrayError if it does not fit into a pointer. */
+int bip_as_handle(const char *name, uint64_t value, uintptr_t *out);
 /* Raises MemoryError. Returns -1. */
 int bip_no_memory(void);
 

@@ -156,11 +156,14 @@ static int make_ready_on(const struct bi_view *view, int64_t handle)
 {
 	struct bi_stream *stream;
 	struct bi_error err;
+	uintptr_t native;
 	int rc;
 
 	if (bi_view_is_idle(view))
 		return 0;
-	rc = bi_stream_wrap(bi_memory_context(bi_view_memory(view)), (uintptr_t)handle, NULL, NULL, &stream, &err);
+	if (bip_as_handle("stream", (uint64_t)handle, &native))
+		return -1;
+	rc = bi_stream_wrap(bi_memory_context(bi_view_memory(view)), native, NULL, NULL, &stream, &err);
 	if (!rc) {
 		Py_BEGIN_ALLOW_THREADS
 		rc = bip_begin_use(view, stream, &err);

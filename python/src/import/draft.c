@@ -361,9 +361,11 @@ static int check_number(PyObject *stream)
 static int wrap_queue(uint64_t queue, struct bi_context *context, struct bi_stream **out)
 {
 	struct bi_error err;
-	int rc = bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, out, &err);
+	uintptr_t handle;
 
-	return bip_check(rc, &err, bip_raise_import);
+	if (bip_as_handle("stream", queue, &handle))
+		return -1;
+	return bip_check(bi_stream_wrap(context, handle, NULL, NULL, out, &err), &err, bip_raise_import);
 }
 
 static int own_stream(const struct draft *draft, PyObject *stream, struct bi_context *context, struct bi_stream **out)
@@ -393,10 +395,10 @@ static int import_on(struct draft *draft, const struct bip_request *request, str
 	int rc;
 
 	foreign.kind = draft->kind;
-	foreign.handle = (uintptr_t)draft->handle;
 	if (draft->kind == BI_HANDLE_CL_MEM)
 		draft->layout.offset = draft->byte_offset;
-	if (read_flags(draft->object, request, &foreign.flags) || find_stream(draft, request, context, &foreign.stream))
+	if (bip_as_handle("buffer", draft->handle, &foreign.handle) ||
+	    read_flags(draft->object, request, &foreign.flags) || find_stream(draft, request, context, &foreign.stream))
 		return -1;
 	if (!foreign.stream && draft->kind != BI_HANDLE_HOST)
 		found->flags |= BIP_WAIT_AT_EXIT;
@@ -427,7 +429,7 @@ static int find_context_of_number(const struct draft *draft, struct bi_context *
 {
 	PyObject *text;
 
-	if (bip_context_of_memory(draft->kind, (uintptr_t)draft->handle, out) == 0)
+	if (bip_context_of_memory(draft->kind, draft->handle, out) == 0)
 		return 0;
 	if (!PyErr_ExceptionMatches(bip_DriverError) && !PyErr_ExceptionMatches(bip_InvalidArrayError))
 		return -1;
@@ -472,8 +474,7 @@ static int find_context_without_memory(const struct draft *draft, const struct b
 	Py_XDECREF(value);
 	if (rc < 0)
 		return -1;
-	return native ? bip_context_native(backend.name, (uintptr_t)native, 0, out)
-		      : bip_context_open(backend.name, out);
+	return native ? bip_context_native(backend.name, native, 0, out) : bip_context_open(backend.name, out);
 }
 
 /* Finds the context of CUDA memory. For an array without elements the driver is not queried for the address. */
@@ -484,7 +485,7 @@ static int find_cuda_context(const struct draft *draft, int is_empty, struct bi_
 	int rc = 0;
 
 	if (!is_empty)
-		return draft->backend ? bip_context_of_memory(draft->kind, (uintptr_t)draft->handle, out)
+		return draft->backend ? bip_context_of_memory(draft->kind, draft->handle, out)
 				      : find_context_of_number(draft, out);
 	if (get_optional(draft->object, bip_name.device, &value))
 		return -1;
@@ -504,8 +505,8 @@ static int find_context(const struct draft *draft, int is_empty, const struct bi
 	if (draft->kind == BI_HANDLE_CUDA)
 		return find_cuda_context(draft, is_empty, out);
 	if (draft->queue)
-		return bip_context_of_queue((uintptr_t)draft->queue, out);
-	return draft->handle ? bip_context_of_memory(draft->kind, (uintptr_t)draft->handle, out)
+		return bip_context_of_queue(draft->queue, out);
+	return draft->handle ? bip_context_of_memory(draft->kind, draft->handle, out)
 			     : find_context_without_memory(draft, request, out);
 }
 

@@ -82,8 +82,8 @@ static int find_native_context(const struct bi_exchange *exchange, const char *n
 		return bip_refuse(bip_InvalidArrayError, "context is 0, but handle kind %u belongs to a context",
 				  exchange->handle_kind);
 	if (exchange->order_kind == BI_ORDER_OPENCL && exchange->stream)
-		return bip_context_of_queue((uintptr_t)exchange->stream, out);
-	return bip_context_native(name, (uintptr_t)exchange->context, exchange->device_id, out);
+		return bip_context_of_queue(exchange->stream, out);
+	return bip_context_native(name, exchange->context, exchange->device_id, out);
 }
 
 static int find_device_context(const struct bi_exchange *exchange, struct bi_context **out)

@@ -2,8 +2,7 @@
 #ifndef BI_COMMON_BASE_CHECKED_H
 #define BI_COMMON_BASE_CHECKED_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "common/base/status.h"
 
 #define BI__CHECKED(name, type, operation) \
 	static inline int name(type a, type b, type *out) \
@@ -16,6 +15,15 @@ BI__CHECKED(bi__sub, int64_t, sub)
 BI__CHECKED(bi__mul, int64_t, mul)
 BI__CHECKED(bi__add_size, size_t, add)
 BI__CHECKED(bi__mul_size, size_t, mul)
+
+/* Fails if a number that a producer gives as a handle does not fit into a pointer. `name` is the member that has it. */
+static inline int bi__check_handle(const char *name, uint64_t value, struct bi_error *err)
+{
+	if ((uintptr_t)value == value)
+		return BI_OK;
+	return bi__fail(err, BI_EINVAL, "%s 0x%llx is above the largest handle 0x%llx; a 64-bit process can import it",
+			name, (unsigned long long)value, (unsigned long long)UINTPTR_MAX);
+}
 
 /* Returns the greatest common divisor. With 0 it is the other number. */
 static inline uint64_t bi__common_divisor(uint64_t a, uint64_t b)

@@ -2,6 +2,7 @@
 
 #include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
+#include "common/base/checked.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
@@ -80,7 +81,12 @@ static int wrap_stream(struct bi_context *context, const struct bi_exchange *exc
 static int check_order(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
 {
 	uint32_t kind = exchange->order_kind;
+	int rc = bi__check_handle("stream", exchange->stream, err);
 
+	if (!rc)
+		rc = bi__check_handle("event", exchange->event, err);
+	if (rc)
+		return rc;
 	if ((kind == BI_ORDER_NONE) != (!exchange->stream && !exchange->event))
 		return bi__fail(err, BI_EINVAL,
 				"stream is 0x%llx and event is 0x%llx, which does not go with order_kind %u",

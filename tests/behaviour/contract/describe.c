@@ -178,6 +178,47 @@ static void test_a_description_comes_back(void **state)
 	bi_view_release(again);
 }
 
+static void ignore_release(struct bi_exchange *self)
+{
+	self->release = NULL;
+}
+
+/* Where pointers have 32 bits, a handle of more bits is refused, not cut. */
+static void test_handles_above_the_largest_pointer(void **state)
+{
+	static const int64_t shape[] = { 3 }, strides[] = { 1 };
+	static const char *const names[] = { "handle", "stream", "event" };
+	static char bytes[3];
+	const struct bi_exchange right = { .version = BI_ABI_VERSION,
+					   .struct_size = sizeof(right),
+					   .release = ignore_release,
+					   .shape = shape,
+					   .strides = strides,
+					   .handle = (uintptr_t)bytes,
+					   .size = sizeof(bytes),
+					   .device_type = BI_EXCHANGE_DEVICE_CPU,
+					   .item_size = 1,
+					   .type_code = 1,
+					   .type_bits = 8,
+					   .type_lanes = 1,
+					   .ndim = 1,
+					   .handle_kind = BI_HANDLE_HOST };
+	struct bi_exchange exchange = right;
+	struct bi_view *view;
+
+	(void)state;
+	OK(bi_view_import(fixture.context, &exchange, 0, &view, &error));
+	bi_view_release(view);
+	for (int i = 0; UINTPTR_MAX < UINT64_MAX && i < 3; i++) {
+		exchange = right;
+		*(i == 0 ? &exchange.handle : i == 1 ? &exchange.stream : &exchange.event) |= UINT64_C(1) << 32;
+		REFUSED(BI_EINVAL, bi_view_import(fixture.context, &exchange, 0, &view, &error));
+		assert_non_null(strstr(error.message, names[i]));
+		assert_non_null(strstr(error.message, "is above the largest handle 0xffffffff"));
+		assert_non_null(exchange.release);
+	}
+}
+
 static void test_arguments_of_describe(void **state)
 {
 	const int64_t shape[] = { 3 };
@@ -342,6 +383,7 @@ int describe_group(void)
 		TEST(test_views_of_nothing),
 		TEST(test_descr_of_a_field),
 		TEST(test_a_description_comes_back),
+		TEST(test_handles_above_the_largest_pointer),
 		TEST(test_arguments_of_describe),
 		TEST(test_memory_is_located),
 		TEST(test_queue_is_located),
