@@ -12,7 +12,10 @@
 #include "export/export.h"
 #include "operations/operations.h"
 
-/* Defines a getter. The expression reads `view` in the object's critical section. */
+/*
+ * Defines a getter. The expression reads `view` in the object's critical section, and must not drop the GIL: another
+ * thread may then release the array, and with it the view.
+ */
 #define GETTER(name, expression) \
 	static PyObject *get_##name(PyObject *self, void *closure) \
 	{ \
@@ -118,6 +121,11 @@ static PyObject *make_cl_command_queue(const struct bi_view *view)
 	return PyLong_FromUnsignedLongLong(stream);
 }
 
+static PyObject *make_offset(const struct bi_view *view)
+{
+	return PyLong_FromSize_t(bip_native(view).offset);
+}
+
 static PyObject *make_host_pointer(const struct bi_view *view)
 {
 	void *pointer;
@@ -150,7 +158,6 @@ static int is_readonly(const struct bi_view *view)
 }
 
 GETTER(buffer, bip_handle(view))
-GETTER(offset, PyLong_FromSize_t(bip_native(view).offset))
 GETTER(shape, bip_tuple(bi_view_shape(view), bi_view_ndim(view)))
 GETTER(strides, bip_tuple(bi_view_strides(view), bi_view_ndim(view)))
 GETTER(typestr, bip_dtype_text(bi_view_dtype(view)))
@@ -166,7 +173,6 @@ GETTER(device_name, PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view))
 GETTER(device_spec, PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->spec))
 GETTER(context, make_context(view))
 GETTER(cl_context, make_cl_context(view))
-GETTER(host_pointer, make_host_pointer(view))
 
 /*
  * Calls `make` outside of the critical section with a reference to the view. It is for attributes whose computation may
@@ -184,6 +190,16 @@ static PyObject *get_with_reference(PyObject *self, PyObject *(*make)(const stru
 static PyObject *get_dtype(PyObject *self, void *Py_UNUSED(closure))
 {
 	return get_with_reference(self, bip_dtype_numpy);
+}
+
+static PyObject *get_offset(PyObject *self, void *Py_UNUSED(closure))
+{
+	return get_with_reference(self, make_offset);
+}
+
+static PyObject *get_host_pointer(PyObject *self, void *Py_UNUSED(closure))
+{
+	return get_with_reference(self, make_host_pointer);
 }
 
 static PyObject *get_stream(PyObject *self, void *Py_UNUSED(closure))

@@ -16,9 +16,10 @@ from buffer_interface import _core, buffer_interface, copyto, trim, zeros
 from peers import fixtures
 from peers.fixtures import gate, opencl_queue  # noqa: F401
 from producers import DLPackArray
-from test_rules_exchange import borrowed, table_of
+from test_rules_exchange import borrowed, from_py, table_of
 
 DELAY = 0.2
+LARGE = 1 << 16  # bytes: the calling thread does not fill so many itself
 
 
 @pytest.fixture(autouse=True)
@@ -52,9 +53,9 @@ class Later:
         self.thread.join()
 
 
-def pending(queue, gate):
+def pending(queue, gate, size=1024):
     """An array on memory of which work waits behind a gate."""
-    buffer = pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024)
+    buffer = pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, size)
     view = buffer_interface(buffer)
     closed = gate(queue)
     queue.flush()
@@ -193,6 +194,64 @@ def test_X5_array_that_is_released_while_it_is_waited_for(bi, new_queue, gate):
     thread.start()
     with pytest.raises(bi.InvalidArrayError, match="L1"):
         borrowed(table_of(bi), host)
+    thread.join()
+
+
+def exported_offset(bi, array):
+    taken = from_py(table_of(bi), array)
+    offset = taken.tensor.byte_offset
+    taken.delete()
+    return offset
+
+
+READS = {
+    "offset": lambda bi, part: part.offset,
+    "host_pointer": lambda bi, part: part.host_pointer,
+    "table": lambda bi, part: exported_offset(bi, part),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_L1_array_that_is_released_while_its_memory_is_locked(bi, new_queue, gate, read):
+    """The read has begun and waits for the lock. The memory of a view that is freed too early gets another view."""
+    source, closed = pending(new_queue(), gate, LARGE)
+    host, target = zeros(LARGE, "|u1", device="host"), zeros(LARGE, "|u1", device="opencl")
+    part, got = target[16:], []
+    target.fill(0)
+    copyto(host, source)
+    threads = [threading.Thread(target=copyto, args=(target, host)), threading.Thread(target=lambda: got.append(READS[read](bi, part)))]
+    for thread in threads:
+        thread.start()
+        time.sleep(DELAY)
+    part.release()
+    others = [target[i : i + 1, None, None] for i in range(64)]  # noqa: F841
+    closed.open()
+    for thread in threads:
+        thread.join()
+    start = target.host_pointer
+    assert got == ([start and start + 16] if read == "host_pointer" else [16])
+
+
+def test_array_that_is_released_while_it_is_copied_for_a_capsule(new_queue, gate):
+    """The export then has the last reference to a context with pending work."""
+    queue = new_queue()
+    view, closed = pending(queue, gate)
+    other = pyopencl.CommandQueue(queue.context)
+
+    def release():
+        time.sleep(DELAY)
+        later = gate(other)
+        other.flush()
+        view.hand_back(other)
+        view.release()
+        trim()
+        closed.open()
+        time.sleep(DELAY)
+        later.open()
+
+    thread = threading.Thread(target=release)
+    thread.start()
+    view.__dlpack__(max_version=(1, 0), dl_device=(dl.CPU, 0), copy=True)
     thread.join()
 
 

@@ -124,6 +124,32 @@ def test_host_arrays_of_ml_dtypes(bi, name):
     assert view.dtype == source.dtype
 
 
+def test_dtype_that_was_set_after_the_export_is_refused(bi):
+    source = np.zeros(4, [("x", "i4")])
+    exported = memoryview(source)
+    source.dtype = [("x", "i4"), ("y", "i4"), ("z", "i4"), ("w", "i4")]
+    with pytest.raises(bi.InvalidArrayError, match="16 bytes.*4 bytes"):
+        bi.buffer_interface(exported)
+
+
+def test_array_struct_of_another_item_size_than_the_dtype_is_refused(bi):
+    class Array(np.ndarray):
+        dtype = np.dtype(ml_dtypes.bfloat16)
+
+    source = np.zeros(4, ml_dtypes.float8_e5m2).view(Array)
+    with pytest.raises(bi.InvalidArrayError, match="2 bytes.*1 bytes"):
+        bi.buffer_interface(source)
+
+
+def test_scalar_whose_array_is_no_array_is_refused(bi):
+    class Scalar(np.float64):
+        def __array__(self, *args, **words):
+            return self
+
+    with pytest.raises(TypeError, match="__array__.*Scalar"):
+        bi.buffer_interface(Scalar(1))
+
+
 @pytest.mark.parametrize("dtype, word", [("M8[s]", "dates"), ("m8[s]", "time differences"), ("O", "'O'"), ("g", "'g'")])
 def test_host_types_that_are_no_arrays_of_numbers_are_refused_by_name(bi, dtype, word):
     refused(bi, np.zeros(3, dtype), None, word)

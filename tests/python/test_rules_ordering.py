@@ -382,6 +382,21 @@ def test_E10_sync_false_passes_minus_1(bi, cuda):
     assert producer.asked["stream"] == -1
 
 
+class NoStream(CuPyLike):
+    """Works on a non-blocking stream, and orders nothing behind it."""
+
+    def __dlpack__(self):
+        return self._tensor(versioned=False)
+
+
+def test_E10_a_producer_without_the_argument_stream_is_refused(bi, cuda):
+    producer = NoStream(cuda)
+    with pytest.raises(TypeError, match="stream"):
+        bi.buffer_interface(producer, protocol="dlpack")
+    for options in ({"sync": False}, {"producer_stream": producer.stream}):
+        assert bi.buffer_interface(producer, protocol="dlpack", **options).shape == producer.shape
+
+
 def test_E10_no_default_stream_of_a_thread_is_passed(bi, cuda):
     """PyTorch refuses 2, and 0 means two things: our own stream is neither."""
     producer = TorchLike(cuda)

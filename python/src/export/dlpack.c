@@ -384,10 +384,15 @@ static PyObject *export_as_requested(struct bi_view *view, struct request *reque
 static PyObject *export_held(PyObject *self, struct request *request)
 {
 	struct bi_view *view = bip_hold(self);
+	PyObject *capsule;
 
 	if (((struct bip_object *)self)->flags & BIP_PRESUMED_READONLY)
 		request->presumed = BI_DL_READONLY;
-	return view ? release_behind(view, export_as_requested(view, request)) : NULL;
+	if (!view)
+		return NULL;
+	capsule = export_as_requested(view, request);
+	bip_release_view(view); /* a capsule of a copy has no reference to the view */
+	return capsule;
 }
 
 /* Returns true if a tensor of idle memory satisfies the request without further work. */

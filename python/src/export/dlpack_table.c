@@ -44,11 +44,8 @@ static int make_ready(struct bi_view *view, int32_t device_type)
 	return bip_check(rc, &err, bip_raise_export);
 }
 
-/*
- * Exports the view and makes its memory ready for the consumer. The tensor holds its own reference to the view, so
- * another thread may release the Python object while the GIL is dropped. The caller holds the lock of the object.
- */
-static int export_locked(struct bi_view *view, struct bi_dl_managed_versioned **out)
+/* Exports the view and makes its memory ready for the consumer. The caller owns a reference to the view. */
+static int export_view(struct bi_view *view, struct bi_dl_managed_versioned **out)
 {
 	struct bi_error err;
 	int rc;
@@ -66,14 +63,10 @@ static int export_locked(struct bi_view *view, struct bi_dl_managed_versioned **
 
 static int export_pending(PyObject *object, struct bi_dl_managed_versioned **out)
 {
-	struct bi_view *view;
-	int rc = -1;
+	struct bi_view *view = bip_hold(object);
+	int rc = view ? export_view(view, out) : -1;
 
-	BIP_LOCK(object)
-	view = bip_view_locked(object);
-	if (view)
-		rc = export_locked(view, out);
-	BIP_UNLOCK()
+	bip_release_view(view);
 	return rc;
 }
 

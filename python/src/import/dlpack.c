@@ -406,15 +406,21 @@ static int call_dlpack_device(PyObject *object, struct bi_dl_device *out)
 	return rc ? -1 : 1;
 }
 
+/* Returns true if the producer makes the context stream wait. `context` is NULL unless the device is a CUDA device. */
+static int producer_orders(const struct bi_context *context, const struct bip_request *request)
+{
+	return context && request->sync && !request->producer_stream;
+}
+
 /*
  * Returns the argument `stream` for __dlpack__: on CUDA the handle of the context stream, or -1 if the caller takes
- * care of the order; otherwise None. `context` is NULL unless the device is a CUDA device.
+ * care of the order; otherwise None.
  */
 static PyObject *stream_argument(const struct bi_context *context, const struct bip_request *request)
 {
 	if (!context)
 		return Py_NewRef(Py_None);
-	if (!request->sync || request->producer_stream)
+	if (!producer_orders(context, request))
 		return PyLong_FromLong(-1);
 	return PyLong_FromSize_t(bi_stream_handle(bi_context_stream(context)));
 }
@@ -444,9 +450,10 @@ static int is_unknown_argument(const PyObject *result)
 
 /*
  * Calls __dlpack__. Older producers do not accept max_version, and some accept no keyword, so a call that fails with
- * TypeError is repeated with fewer arguments [E1].
+ * TypeError is repeated with fewer arguments [E1]. The stream is left out only if the producer orders nothing behind
+ * it: if it is None or -1 [E10].
  */
-static PyObject *call_method(PyObject *method, PyObject *stream)
+static PyObject *call_method(PyObject *method, PyObject *stream, int is_ordered)
 {
 	PyObject *version = Py_BuildValue("(ii)", BI_DLPACK_MAJOR, BI_DLPACK_MINOR);
 	PyObject *capsule = version ? call_with(method, stream, version, 2) : NULL;
@@ -454,7 +461,7 @@ static PyObject *call_method(PyObject *method, PyObject *stream)
 	if (version && is_unknown_argument(capsule))
 		capsule = call_with(method, stream, version, 1);
 	Py_XDECREF(version);
-	if (is_unknown_argument(capsule))
+	if (!is_ordered && is_unknown_argument(capsule))
 		capsule = PyObject_CallNoArgs(method);
 	return capsule;
 }
@@ -470,7 +477,7 @@ static PyObject *call_dlpack(PyObject *method, struct bi_context *context, const
 	/* A failure is ignored, because a producer may not depend on the current context. */
 	if (context)
 		bi_context_push_current(context, &pushed, NULL);
-	capsule = call_method(method, stream);
+	capsule = call_method(method, stream, producer_orders(context, request));
 	bi_context_pop_current(context, pushed);
 	Py_DECREF(stream);
 	return capsule;

@@ -87,6 +87,23 @@ static PyObject *find_structured_array(const Py_buffer *buffer)
 	return exporter && bip_is_ndarray(Py_TYPE(exporter)) ? exporter : NULL;
 }
 
+/*
+ * Reads the attribute dtype of an array. Its elements have `item_size` bytes; the attribute may have been set since the
+ * array was exported.
+ */
+static int read_dtype(PyObject *dtype, Py_ssize_t item_size, struct bi_dtype *out, PyObject **descr)
+{
+	if (bip_dtype_from_with_descr(dtype, out, descr))
+		return -1;
+	if ((Py_ssize_t)out->item_size == item_size)
+		return 0;
+	Py_CLEAR(*descr);
+	return bip_refuse(bip_InvalidArrayError,
+			  "the dtype of the array has elements of %u bytes, but it exported elements of %zd bytes: the "
+			  "dtype was set after the export",
+			  out->item_size, item_size);
+}
+
 static int read_type_of_buffer(const Py_buffer *buffer, struct bi_dtype *out, PyObject **descr)
 {
 	PyObject *array = find_structured_array(buffer), *dtype;
@@ -95,7 +112,7 @@ static int read_type_of_buffer(const Py_buffer *buffer, struct bi_dtype *out, Py
 	if (!array)
 		return bip_format_read(buffer->format, buffer->itemsize, out, descr);
 	dtype = PyObject_GetAttr(array, bip_name.dtype);
-	rc = dtype ? bip_dtype_from_with_descr(dtype, out, descr) : -1;
+	rc = dtype ? read_dtype(dtype, buffer->itemsize, out, descr) : -1;
 	Py_XDECREF(dtype);
 	return rc;
 }
@@ -239,8 +256,14 @@ static int is_numpy_scalar(const PyTypeObject *type)
 static int import_scalar(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	PyObject *array = PyObject_CallMethod(object, "__array__", NULL);
-	int rc = array ? bip_import_buffer(array, request, found) : -1;
+	int rc = -1;
 
+	if (array && bip_is_ndarray(Py_TYPE(array)))
+		rc = bip_import_buffer(array, request, found);
+	else if (array)
+		PyErr_Format(PyExc_TypeError,
+			     "__array__() of type %.100s returned an object of type %.100s, not an array",
+			     Py_TYPE(object)->tp_name, Py_TYPE(array)->tp_name);
 	Py_XDECREF(array);
 	return rc;
 }
@@ -512,7 +535,7 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 	}
 	/* The types of dates and objects are read from the struct, because the message then names them. */
 	if (dtype && !strchr("MmO", array->typekind))
-		rc = bip_dtype_from_with_descr(dtype, &type, &descr);
+		rc = read_dtype(dtype, array->itemsize, &type, &descr);
 	else
 		rc = read_struct_type(array, &type, &descr);
 	if (rc)

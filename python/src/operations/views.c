@@ -66,14 +66,19 @@ static PyObject *change_mask(const struct bi_view *view, PyObject *mask, const s
 	return rc ? raise_for_change(change, rc, &err) : bip_derive((struct bip_object *)mask, changed);
 }
 
+/*
+ * Changes the mask as well. Gets the mask before the view: another thread may release the array in between, and then
+ * the view is missing. Takes ownership of `changed`.
+ */
 static PyObject *change_masked(PyObject *self, const struct change *change, const void *argument,
 			       struct bi_view *changed)
 {
+	PyObject *whole = bip_mask(self), *result = NULL;
 	struct bi_view *view = bip_hold(self);
-	PyObject *mask = view ? change_mask(view, ((struct bip_object *)self)->mask, change, argument) : NULL;
-	PyObject *result = NULL;
+	PyObject *mask = view ? change_mask(view, whole, change, argument) : NULL;
 
 	bip_release_view(view);
+	Py_XDECREF(whole);
 	if (mask)
 		result = bip_derive((struct bip_object *)self, changed);
 	else
