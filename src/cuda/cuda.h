@@ -4,7 +4,9 @@
  * Threads: several threads may call any function concurrently. The context is current in the functions that backend.h
  * lists at `begin`, and where a comment says so; other functions make it current themselves. A function restores the
  * calling thread's stack of contexts and its capture mode before it returns. No lock is held while a thread waits for
- * the device. CUDA calls the host functions of pageable.c on a thread of its own; they do not call the driver.
+ * the device, except in bi__cuda_open_shared and take_back_chunks_locked. CUDA calls the host functions of pageable.c
+ * on a thread of its own. They do not call the driver, and take no lock that a thread holds during a call of the
+ * driver.
  */
 #ifndef BI_CUDA_CUDA_H
 #define BI_CUDA_CUDA_H
@@ -74,7 +76,7 @@ struct bi__cuda_chunk {
 	uint64_t queue; /* serial of the queue that used the chunk last; 0: not used yet */
 	uint64_t last_use; /* number of the chunk's last use; a lower number is an older use */
 	int is_lost; /* recording `used` failed: no other queue uses the chunk until take_back_chunks_locked */
-	int is_busy; /* pair: a thread is enqueuing a copy through it, or its stream could not be made */
+	int is_busy; /* pair: a thread is enqueuing a copy through it, or its stream cannot be used */
 	bi__cu_stream stream; /* pair: runs the host functions */
 	bi__cu_event passed[2]; /* pair: recorded after each use of a buffer */
 };
@@ -91,7 +93,7 @@ struct bi__cuda_pageable {
 
 /* The kernels of src/kernels. */
 struct bi__cuda_kernels {
-	bi__cu_module module; /* NULL: loading has failed. The first use tries again */
+	_Atomic(bi__cu_module) module; /* NULL: loading has failed. The first use tries again */
 	bi__cu_function functions[BI__KERNEL_COUNT];
 	uint64_t built, loaded; /* numbers of modules: compiled from PTX by the driver; loaded as machine code */
 };
@@ -203,8 +205,8 @@ int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **
 int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes,
 		  struct bi__cuda_event **out, struct bi_error *err);
 
-/* Blocks the calling thread until the stream is empty. The context must be current. */
-void bi__cuda_drain(bi__cu_stream stream);
+/* Blocks the calling thread until the stream is empty. Tries twice. The context must be current. */
+int bi__cuda_drain(bi__cu_stream stream);
 
 /*
  * bi__cuda_find_capture sets *id to the number of the graph capture that the queue takes part in, or to 0 if there is
@@ -321,15 +323,13 @@ struct bi__cuda_pageable_copy {
 	size_t nbytes;
 	int to_host; /* 1: to the host; 0: to the device */
 	int is_immediate; /* 1: to the device; the bytes are read before the call returns */
+	bi__cu_pointer device; /* dense bytes, if `enqueue` is NULL */
 	bi__cuda_piece_fn enqueue;
 	void *data; /* the first argument of `enqueue` */
 };
 
 /* Host functions in stream order copy the host's side. The context must be current. */
 int bi__cuda_copy_pageable(const struct bi__cuda_pageable_copy *copy, struct bi_error *err);
-/* Copies dense bytes of the device. The queue must not be captured. The context must be current. */
-int bi__cuda_transfer_pageable(struct bi__cuda_queue *queue, char *host, bi__cu_pointer device, size_t nbytes,
-			       int to_host, struct bi_error *err);
 
 /* Claims a slot, or returns NULL if none is free. A slot is freed when no work uses it. */
 char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable);

@@ -19,16 +19,17 @@ static bi__cu_result load_code(const struct bi__cuda *cuda, bi__cu_module *modul
 }
 
 /* Loads machine code for the device. If that fails, loads PTX, which the driver compiles. */
-static int load_module(const struct bi__cuda *cuda, struct bi__cuda_kernels *kernels, struct bi_error *err)
+static int load_module(const struct bi__cuda *cuda, bi__cu_module *module, struct bi_error *err)
 {
+	struct bi__cuda_kernels *kernels = &cuda->shared->kernels;
 	bi__cu_result refused, code;
 
-	refused = load_code(cuda, &kernels->module);
+	refused = load_code(cuda, module);
 	if (refused == BI__CU_SUCCESS) {
 		kernels->loaded++;
 		return BI_OK;
 	}
-	code = bi__cu->ModuleLoadData(&kernels->module, bi__image_ptx);
+	code = bi__cu->ModuleLoadData(module, bi__image_ptx);
 	if (code == BI__CU_SUCCESS) {
 		kernels->built++;
 		return BI_OK;
@@ -40,32 +41,32 @@ static int load_module(const struct bi__cuda *cuda, struct bi__cuda_kernels *ker
 }
 
 /* Looks up every kernel: with lazy loading, the driver loads the code of a kernel now. */
-static int find_functions(struct bi__cuda_kernels *kernels, struct bi_error *err)
+static int find_functions(struct bi__cuda_kernels *kernels, bi__cu_module module, struct bi_error *err)
 {
 	bi__cu_result code = BI__CU_SUCCESS;
 
 	for (int i = 0; i < BI__KERNEL_COUNT && code == BI__CU_SUCCESS; i++)
-		code = bi__cu->ModuleGetFunction(&kernels->functions[i], kernels->module, bi__kernel_name(i));
+		code = bi__cu->ModuleGetFunction(&kernels->functions[i], module, bi__kernel_name(i));
 	return bi__cu_check(code, "cuModuleGetFunction", err);
 }
 
 /* The scope is relaxed, because another thread may be capturing a graph. The context must be current. */
-static int load_kernels_locked(struct bi__cuda *cuda, struct bi_error *err)
+static int load_kernels_locked(const struct bi__cuda *cuda, struct bi_error *err)
 {
 	struct bi__cuda_kernels *kernels = &cuda->shared->kernels;
+	bi__cu_module module = NULL;
 	struct bi__cuda_scope scope;
 	int rc = bi__cuda_relax(&scope, err);
 
 	if (rc)
 		return rc;
-	rc = load_module(cuda, kernels, err);
-	if (!rc) {
-		rc = find_functions(kernels, err);
-		if (rc)
-			bi__cu->ModuleUnload(kernels->module);
-	}
-	if (rc)
-		kernels->module = NULL;
+	rc = load_module(cuda, &module, err);
+	if (!rc)
+		rc = find_functions(kernels, module, err);
+	if (!rc)
+		atomic_store(&kernels->module, module);
+	else if (module)
+		bi__cu->ModuleUnload(module);
 	bi__cuda_leave(&scope);
 	return rc;
 }
@@ -124,32 +125,38 @@ int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
 void bi__cuda_close_shared(struct bi__cuda *cuda)
 {
 	struct bi__cuda_shared *shared = cuda->shared, **link = &all;
+	int is_last;
 
 	pthread_mutex_lock(&lock);
-	if (!--shared->users) {
-		while (*link != shared)
-			link = &(*link)->next;
+	is_last = !--shared->users;
+	while (is_last && *link != shared)
+		link = &(*link)->next;
+	if (is_last)
 		*link = shared->next;
-		if (!atomic_load(&cuda->is_reset)) {
-			bi__cuda_free_chunks(&shared->pageable);
-			if (shared->kernels.module)
-				bi__cu->ModuleUnload(shared->kernels.module);
-		}
-		pthread_mutex_destroy(&shared->pageable.lock);
-		free(shared);
-	}
 	pthread_mutex_unlock(&lock);
+	if (!is_last)
+		return;
+	if (!atomic_load(&cuda->is_reset)) {
+		bi__cuda_free_chunks(&shared->pageable);
+		if (shared->kernels.module)
+			bi__cu->ModuleUnload(shared->kernels.module);
+	}
+	pthread_mutex_destroy(&shared->pageable.lock);
+	free(shared);
 }
 
-static int get_function(struct bi__cuda *cuda, int number, bi__cu_function *out, struct bi_error *err)
+/* Another thread may hold the lock while it opens a context, for which the driver may wait for a device. */
+static int get_function(const struct bi__cuda *cuda, int number, bi__cu_function *out, struct bi_error *err)
 {
+	struct bi__cuda_kernels *kernels = &cuda->shared->kernels;
 	int rc = BI_OK;
 
-	pthread_mutex_lock(&lock);
-	if (!cuda->shared->kernels.module)
-		rc = load_kernels_locked(cuda, err);
-	*out = cuda->shared->kernels.functions[number];
-	pthread_mutex_unlock(&lock);
+	if (!atomic_load_explicit(&kernels->module, memory_order_acquire)) {
+		pthread_mutex_lock(&lock);
+		rc = kernels->module ? BI_OK : load_kernels_locked(cuda, err);
+		pthread_mutex_unlock(&lock);
+	}
+	*out = kernels->functions[number];
 	return rc;
 }
 

@@ -48,8 +48,13 @@ static int copy_host_linear(const struct bi__cuda_job *job, struct bi_error *err
 	if (method == BY_HOST)
 		return bi__cuda_copy_by_host(job->queue, reads ? host : block + at, reads ? block + at : host,
 					     plan->unit, err);
-	if (method == THROUGH_PINNED)
-		return bi__cuda_transfer_pageable(job->queue, host, device, plan->unit, reads, err);
+	if (method == THROUGH_PINNED) {
+		const struct bi__cuda_pageable_copy copy = {
+			.queue = job->queue, .host = host, .nbytes = plan->unit, .to_host = reads, .device = device
+		};
+
+		return bi__cuda_copy_pageable(&copy, err);
+	}
 	return reads ? bi__cu_check(bi__cu->MemcpyDtoHAsync(host, device, plan->unit, stream), "cuMemcpyDtoHAsync", err)
 		     : bi__cu_check(bi__cu->MemcpyHtoDAsync(device, host, plan->unit, stream), "cuMemcpyHtoDAsync",
 				    err);

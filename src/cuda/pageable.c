@@ -255,13 +255,17 @@ static size_t bytes_of_piece(const struct bi__cuda_pageable_copy *copy, size_t a
 static int enqueue_step(const struct bi__cuda_pageable_copy *copy, const struct piece *piece, int empties,
 			bi__cu_stream stream, struct bi_error *err)
 {
+	bi__cu_pointer pinned = (bi__cu_pointer)(uintptr_t)piece->pinned, device = copy->device + piece->at;
 	char *host = copy->host + piece->at;
 
-	if (empties != copy->to_host)
-		return copy->enqueue(copy->data, (bi__cu_pointer)(uintptr_t)piece->pinned, piece->at, piece->nbytes,
-				     err);
-	return enqueue_job(stream, copy->to_host ? host : piece->pinned, copy->to_host ? piece->pinned : host,
-			   piece->nbytes, copy->is_immediate, err);
+	if (empties == copy->to_host)
+		return enqueue_job(stream, copy->to_host ? host : piece->pinned, copy->to_host ? piece->pinned : host,
+				   piece->nbytes, copy->is_immediate, err);
+	if (copy->enqueue)
+		return copy->enqueue(copy->data, pinned, piece->at, piece->nbytes, err);
+	return bi__cu_check(bi__cu->MemcpyAsync(copy->to_host ? pinned : device, copy->to_host ? device : pinned,
+						piece->nbytes, copy->queue->stream),
+			    "cuMemcpyAsync", err);
 }
 
 static int copy_in_chunks(const struct bi__cuda_pageable_copy *copy, struct bi_error *err)
@@ -340,13 +344,16 @@ static int enqueue_in_pair(const struct bi__cuda_pageable_copy *copy, const stru
 	return rc ? rc : bi__cu_check(bi__cu->EventRecord(passed, streams[1]), "cuEventRecord", err);
 }
 
-/* If `waits` is set, makes the queue wait for the host functions. If the driver refuses that, blocks until they end. */
+/*
+ * If `waits` is set, makes the queue wait for the host functions. If the driver refuses that, blocks until they end. If
+ * that fails too, the pair is not used again.
+ */
 static int end_pair(struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, int waits, struct bi_error *err)
 {
 	int rc = waits ? pass(pair->used, pair->stream, queue->stream, err) : BI_OK, ended;
 
-	if (rc && pass(pair->used, pair->stream, queue->stream, NULL))
-		bi__cuda_drain(pair->stream);
+	if (rc && pass(pair->used, pair->stream, queue->stream, NULL) && bi__cuda_drain(pair->stream))
+		return rc;
 	pthread_mutex_lock(&queue->cuda->shared->pageable.lock);
 	ended = end_chunk(queue, pair, rc ? NULL : err);
 	return rc ? rc : ended;
@@ -368,39 +375,6 @@ int bi__cuda_copy_pageable(const struct bi__cuda_pageable_copy *copy, struct bi_
 	struct bi__cuda_chunk *pair = copy->nbytes > BI__CUDA_BUFFER ? claim_pair(copy->queue) : NULL;
 
 	return pair ? copy_in_pair(copy, pair, err) : copy_in_chunks(copy, err);
-}
-
-/* Dense bytes of the device, and the queue of the copy. */
-struct transfer {
-	bi__cu_pointer device;
-	int to_host;
-	bi__cu_stream stream;
-};
-
-static int enqueue_transfer(void *data, bi__cu_pointer pinned, size_t at, size_t nbytes, struct bi_error *err)
-{
-	const struct transfer *transfer = data;
-	bi__cu_pointer device = transfer->device + at;
-
-	return bi__cu_check(bi__cu->MemcpyAsync(transfer->to_host ? pinned : device,
-						transfer->to_host ? device : pinned, nbytes, transfer->stream),
-			    "cuMemcpyAsync", err);
-}
-
-int bi__cuda_transfer_pageable(struct bi__cuda_queue *queue, char *host, bi__cu_pointer device, size_t nbytes,
-			       int to_host, struct bi_error *err)
-{
-	struct transfer transfer = { device, to_host, queue->stream };
-	const struct bi__cuda_pageable_copy copy = {
-		.queue = queue,
-		.host = host,
-		.nbytes = nbytes,
-		.to_host = to_host,
-		.enqueue = enqueue_transfer,
-		.data = &transfer,
-	};
-
-	return bi__cuda_copy_pageable(&copy, err);
 }
 
 char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable)

@@ -112,15 +112,17 @@ int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
 	return rc;
 }
 
-void bi__cuda_drain(bi__cu_stream stream)
+int bi__cuda_drain(bi__cu_stream stream)
 {
 	struct bi__cuda_scope scope;
-	int rc = bi__cuda_relax(&scope, NULL);
+	bi__cu_result code;
 
-	if (bi__cu->StreamSynchronize(stream) != BI__CU_SUCCESS)
-		bi__cu->StreamSynchronize(stream);
-	if (!rc)
-		bi__cuda_leave(&scope);
+	bi__cuda_relax(&scope, NULL);
+	code = bi__cu->StreamSynchronize(stream);
+	if (code != BI__CU_SUCCESS)
+		code = bi__cu->StreamSynchronize(stream);
+	bi__cuda_leave(&scope);
+	return bi__cu_check(code, "cuStreamSynchronize", NULL);
 }
 
 /*

@@ -1,5 +1,9 @@
 /* Rows 28 and 29: memory that is allocated in the order of a stream, and pageable host memory. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "raw_cuda.h"
 #include "uses.h"
@@ -165,6 +169,14 @@ static struct bi_view *many_bytes(struct bi_context *context, void *host)
 	return view;
 }
 
+static unsigned char *map_many_bytes(void)
+{
+	void *bytes = mmap(NULL, MANY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	return bytes;
+}
+
 /* Up and down again behind a gate: both calls return, and neither reads nor writes before its time. */
 static void row_29_many_pageable_bytes_do_not_wait(void **state)
 {
@@ -267,7 +279,6 @@ static int copy_with_one_failure(struct bi_view *view, struct bi_view *host, uns
 	if (bi_copy(view, host, NULL, &error))
 		assert_string_not_equal(error.message, "");
 	cuda_fail_call(0, 0);
-	finish_all();
 	return failures() != before;
 }
 
@@ -282,7 +293,7 @@ static void row_29_failures_cost_no_staging_buffer(void **state)
 		struct bi_view *host = wrap(PLACE_HOST, 7, nobody), *view = wrap(PLACE_DEVICE, 1, nobody);
 
 		for (unsigned nth = 1; copy_with_one_failure(view, host, nth); nth++)
-			;
+			finish_all();
 		copy(view, host, NULL);
 		finish_all();
 		assert_int_equal(value_of(view), 7);
@@ -293,18 +304,33 @@ static void row_29_failures_cost_no_staging_buffer(void **state)
 	own_waits(calls_of("cuCtxSynchronize") - before); /* no reason counts these waits of the library */
 }
 
+/* When the stream of the copy is empty, nothing uses the host memory any more. */
+static int large_copy_with_one_failure(struct bi_view *to, struct bi_view *from, void *host, unsigned nth)
+{
+	int failed = copy_with_one_failure(to, from, nth);
+
+	cuda_enter(fixture.context);
+	DID(StreamSynchronize(cuda_stream_of(home_of(fixture.context))));
+	cuda_leave();
+	own_waits(1);
+	assert_int_equal(mprotect(host, MANY_BYTES, PROT_NONE), 0);
+	settle();
+	assert_int_equal(mprotect(host, MANY_BYTES, PROT_READ | PROT_WRITE), 0);
+	return failed;
+}
+
 /* At each call of a large copy. The driver works again, so a copy on another stream does. */
 static void row_19_failures_of_a_large_copy(void **state)
 {
-	unsigned char *bytes = malloc(MANY_BYTES), *result = calloc(1, MANY_BYTES);
+	unsigned char *bytes = map_many_bytes(), *result = map_many_bytes();
 	struct bi_view *from = many_bytes(fixture.context, bytes), *view = many_bytes(fixture.context, NULL);
 	struct bi_view *to = many_bytes(fixture.context, result);
 
 	(void)state;
 	memset(bytes, 3, MANY_BYTES);
-	for (unsigned nth = 1; copy_with_one_failure(view, from, nth); nth++)
+	for (unsigned nth = 1; large_copy_with_one_failure(view, from, bytes, nth); nth++)
 		;
-	for (unsigned nth = 1; copy_with_one_failure(to, view, nth); nth++)
+	for (unsigned nth = 1; large_copy_with_one_failure(to, view, result, nth); nth++)
 		;
 	memset(bytes, 4, MANY_BYTES);
 	copy(view, from, new_stream(BI_STREAM_IN_ORDER));
@@ -315,8 +341,84 @@ static void row_19_failures_of_a_large_copy(void **state)
 	bi_view_release(view);
 	bi_view_release(to);
 	clear_case();
-	free(bytes);
-	free(result);
+	munmap(bytes, MANY_BYTES);
+	munmap(result, MANY_BYTES);
+}
+
+static void *close_it(void *context)
+{
+	bi_context_release(context);
+	return NULL;
+}
+
+/* Through a staging buffer. No kernel runs. */
+static void fill_large_item(struct bi_memory *memory)
+{
+	static const unsigned char item[512] = { 1, 2 };
+	const int64_t shape[] = { 1 };
+	struct bi_layout layout;
+	struct bi_dtype dtype;
+	struct bi_view *view;
+
+	OK(bi_dtype_make(BI_VOID, 1, sizeof(item), &dtype, &error));
+	OK(bi_layout_init(&layout, dtype, 1, shape, NULL, 0, &error));
+	OK(bi_view_create(memory, &layout, 0, &view, &error));
+	OK(bi_fill(view, item, NULL, &error));
+	bi_view_release(view);
+}
+
+/* A close waits for the staging buffers. Other threads go on meanwhile. */
+static void row_29_a_close_stops_no_other_context(void **state)
+{
+	struct bi_context *closed = fixture_open("cuda:1", &(struct bi_options)BI_OPTIONS_INIT);
+	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_view *odd = slice(from, 1, ARRAY_BYTES / 2, 2), *even = slice(to, 0, ARRAY_BYTES / 2, 2);
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory;
+	bi__cu_context native = (bi__cu_context)bi_context_handle(closed);
+	bi__cu_stream stream;
+	bi__cu_pointer bytes;
+	uint32_t *word;
+	uint64_t before;
+	pthread_t thread;
+
+	(void)state;
+	cuda_enter(closed);
+	DID(DevicePrimaryCtxRetain(&native, 1));
+	DID(MemAlloc(&bytes, 1024));
+	DID(StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING));
+	DID(MemHostAlloc((void **)&word, sizeof(*word), BI__CU_HOST_ALLOC_DEVICEMAP));
+	*word = 0;
+	DID(StreamWaitValue32(stream, (bi__cu_pointer)(uintptr_t)word, 1, 0));
+	cuda_leave();
+	foreign.handle = bytes;
+	foreign.nbytes = 1024;
+	foreign.kind = BI_HANDLE_CUDA;
+	OK(bi_stream_wrap(closed, (uintptr_t)stream, NULL, NULL, &foreign.stream, &error));
+	OK(bi_memory_wrap(closed, &foreign, &memory, &error));
+	bi_stream_release(foreign.stream);
+	fill_large_item(memory);
+	bi_memory_release(memory);
+	before = calls_of("cuEventSynchronize");
+	assert_int_equal(pthread_create(&thread, NULL, close_it, closed), 0);
+	while (calls_of("cuEventSynchronize") == before)
+		sched_yield();
+	copy(even, odd, NULL);
+	cuda_sim()->touch(word, sizeof(*word), 1);
+	*word = 1;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	own_waits(calls_of("cuEventSynchronize") - before);
+	finish_all();
+	DID(CtxPushCurrent(native));
+	DID(StreamDestroy(stream));
+	DID(MemFreeHost(word));
+	DID(MemFree(bytes));
+	cuda_leave();
+	DID(DevicePrimaryCtxRelease(1));
+	bi_view_release(even);
+	bi_view_release(odd);
+	bi_view_release(from);
+	bi_view_release(to);
 }
 
 int cuda_memory_rows(void)
@@ -332,6 +434,7 @@ int cuda_memory_rows(void)
 		ROW(row_29_large_copies_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
 		ROW(row_29_failures_cost_no_staging_buffer, NEED_CUDA | NEED_SIM),
 		ROW(row_19_failures_of_a_large_copy, NEED_CUDA | NEED_SIM),
+		ROW(row_29_a_close_stops_no_other_context, NEED_CUDA | NEED_SIM | NEED_GATE),
 	};
 
 	return run_rows("CUDA's memory", rows, ARRAY_LENGTH(rows));

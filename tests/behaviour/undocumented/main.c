@@ -2,6 +2,8 @@
  * Behaviours of the CUDA driver that no document fixes. Each test switches one on in the simulated driver (SIM_SWITCHES
  * in cuda_sim/decisions.h), is named after it, and does what once failed there. docs/cuda.md has the table.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,26 +135,42 @@ struct gate {
 	uint32_t *word;
 };
 
-static struct gate close_gate(void)
+/* The context of the stream must be current. */
+static struct gate close_gate_on(bi__cu_stream stream)
 {
-	struct gate gate = { new_stream(), NULL };
+	struct gate gate = { stream, NULL };
 
-	enter();
 	DID(MemHostAlloc((void **)&gate.word, sizeof(*gate.word), BI__CU_HOST_ALLOC_DEVICEMAP));
 	*gate.word = 0;
-	DID(StreamWaitValue32(gate.stream, (bi__cu_pointer)(uintptr_t)gate.word, 1, 0));
+	DID(StreamWaitValue32(stream, (bi__cu_pointer)(uintptr_t)gate.word, 1, 0));
+	return gate;
+}
+
+/* The context of the stream must be current. */
+static void open_gate_on(struct gate gate)
+{
+	cuda_sim()->touch(gate.word, sizeof(*gate.word), 1);
+	*gate.word = 1;
+	DID(StreamSynchronize(gate.stream));
+	DID(StreamDestroy(gate.stream));
+	DID(MemFreeHost(gate.word));
+}
+
+static struct gate close_gate(void)
+{
+	bi__cu_stream stream = new_stream();
+	struct gate gate;
+
+	enter();
+	gate = close_gate_on(stream);
 	leave();
 	return gate;
 }
 
 static void open_gate(struct gate gate)
 {
-	cuda_sim()->touch(gate.word, sizeof(*gate.word), 1);
-	*gate.word = 1;
 	enter();
-	DID(StreamSynchronize(gate.stream));
-	DID(StreamDestroy(gate.stream));
-	DID(MemFreeHost(gate.word));
+	open_gate_on(gate);
 	leave();
 }
 
@@ -185,6 +203,57 @@ static void load_waits_strided_copy_behind_a_gate(void **state)
 	fill(from, 5, NULL);
 	OK(bi_copy(to, turned, NULL, &error));
 	open_gate(gate);
+	assert_holds(to, 5);
+	bi_view_release(turned);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
+static uint64_t calls_of(const char *name)
+{
+	struct cuda_sim_counts counts;
+	uint64_t found = 0;
+
+	cuda_sim()->count(&counts);
+	for (uint64_t i = 1; i <= counts.calls; i++)
+		found += strcmp(cuda_sim()->call_name(i), name) == 0;
+	return found;
+}
+
+static void *open_second(void *unused)
+{
+	(void)unused;
+	return fixture_open("cuda:1", &(struct bi_options)BI_OPTIONS_INIT);
+}
+
+/* Another thread waits for a device in order to load kernels. */
+static void load_waits_open_stops_no_other_context(void **state)
+{
+	const int turn[] = { 1, 0 };
+	struct bi_view *from = on_device(), *to = on_device(), *turned;
+	uint64_t before = calls_of("cuModuleLoadData");
+	struct gate gate;
+	bi__cu_context second;
+	pthread_t thread;
+	void *opened;
+
+	(void)state;
+	cuda_sim()->behave("load_waits");
+	OK(bi_view_permute(from, turn, &turned, &error));
+	fill(from, 5, NULL);
+	DID(DevicePrimaryCtxRetain(&second, 1));
+	DID(CtxPushCurrent(second));
+	DID(StreamCreate(&gate.stream, BI__CU_STREAM_NON_BLOCKING));
+	gate = close_gate_on(gate.stream);
+	assert_int_equal(pthread_create(&thread, NULL, open_second, NULL), 0);
+	while (calls_of("cuModuleLoadData") == before)
+		sched_yield();
+	OK(bi_copy(to, turned, NULL, &error));
+	open_gate_on(gate);
+	assert_int_equal(pthread_join(thread, &opened), 0);
+	leave();
+	DID(DevicePrimaryCtxRelease(1));
+	bi_context_release(opened);
 	assert_holds(to, 5);
 	bi_view_release(turned);
 	bi_view_release(from);
@@ -377,6 +446,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(capture_context_work_on_a_known_stream),
 		TEST(load_waits_strided_copy_behind_a_gate),
+		TEST(load_waits_open_stops_no_other_context),
 		TEST(pinned_waits_pageable_copy_behind_a_gate),
 		TEST(stream_waits_large_copy_behind_a_gate),
 		TEST(lossy_query_work_in_a_capture),
