@@ -4,6 +4,9 @@
     model.py MODEL EXPECTED             compares; exits with 1 and prints the difference if a row is another one
     model.py MODEL EXPECTED --record    writes the list
 
+The table of docs/kernels.md must have the shares of before.txt, the list of the former kernels that the script `before`
+writes, and those of EXPECTED.
+
 MODEL (model.c) computes the accesses. The instructions are those of the shipped machine code for compute capability 9.0,
 read by nvdisasm (as scripts/fetch-cuda gets it, or in PATH). Where it is missing, all other columns are compared.
 
@@ -150,6 +153,21 @@ def make_rows(model, kernels):
     return rows
 
 
+def read_shares(path):
+    """The last column by layout and bytes of an item."""
+    rows = [line for line in path.read_text().splitlines() if line != HEAD]
+    return {(row[:22].rstrip(), int(row[22:25])): row.split()[-1].removeprefix("0") for row in rows}
+
+
+def rows_missing_in(page, before, now):
+    """The rows that the table of the page lacks."""
+    lines = page.read_text(encoding="utf-8").replace("`", "").replace(" channels", "").splitlines()
+    rows = {}
+    for name, item in now:
+        rows.setdefault(name, []).append(f"{before[name, item]} → {now[name, item]}")
+    return [row for name, cells in rows.items() if (row := f"| {' | '.join([name, *cells])} |") not in lines]
+
+
 def main():
     model, expected = sys.argv[1], Path(sys.argv[2])
     nvdisasm = find_nvdisasm()
@@ -159,6 +177,9 @@ def main():
             sys.exit("nvdisasm was not found, so instructions cannot be recorded (scripts/fetch-cuda)")
         expected.write_text("\n".join(rows) + "\n")
         return 0
+    missing = rows_missing_in(ROOT / "docs/kernels.md", read_shares(expected.with_name("before.txt")), read_shares(expected))
+    if missing:
+        print("The table of docs/kernels.md has other rows than these:", *missing, sep="\n")
     recorded = expected.read_text().splitlines()
     if not nvdisasm:
         print("nvdisasm was not found: the columns 'instructions' and 'share' are not compared")
@@ -167,7 +188,7 @@ def main():
     print("\n".join(difference) or f"{len(rows) - 1} rows are as recorded")
     if difference:
         print("If this is intended: cmake --build --preset default --target record-kernels, and the reason in the commit")
-    return 1 if difference else 0
+    return 1 if difference or missing else 0
 
 
 if __name__ == "__main__":
