@@ -172,6 +172,29 @@ static bi__cu_result retain_context(struct objects *objects)
 	return result ? result : cu->DevicePrimaryCtxRelease(objects->device);
 }
 
+static void do_nothing(void *data)
+{
+	(void)data;
+}
+
+/* As many as the library enqueues for a copy of 8 GiB of pageable memory. The driver may have room for fewer commands.
+ */
+static bi__cu_result many_host_functions(struct objects *objects)
+{
+	bi__cu_result result = BI__CU_SUCCESS;
+
+	for (int i = 0; i < 4096 && result == BI__CU_SUCCESS; i++)
+		result = cu->LaunchHostFunc(objects->stream, do_nothing, NULL);
+	return result;
+}
+
+static bi__cu_result free_pinned_after_host_function(struct objects *objects)
+{
+	bi__cu_result result = cu->LaunchHostFunc(objects->stream, do_nothing, NULL);
+
+	return result ? result : free_pinned(objects);
+}
+
 #define GATED_CALLS(X) \
 	X(load_ptx) \
 	X(load_code) \
@@ -187,6 +210,8 @@ static bi__cu_result retain_context(struct objects *objects)
 	X(create_event) \
 	X(copy_pageable) \
 	X(copy_pageable_back) \
+	X(many_host_functions) \
+	X(free_pinned_after_host_function) \
 	X(retain_context)
 
 #define GATED_QUESTION(name) \
