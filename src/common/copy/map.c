@@ -86,14 +86,22 @@ static int enqueue_map_locked(struct bi_map *map, struct bi__fence *fence, struc
 	return ended;
 }
 
+/* No copy of a mapping may become part of a graph. */
+static int refuse_map_in_capture(const struct bi_memory *memory, struct bi_error *err)
+{
+	return memory->home ? bi__stream_refuse_capture(memory->home, "its memory is not mapped", err) : BI_OK;
+}
+
 /* Enqueues a copy on the home stream of the memory: from the memory to map->copy, or back if `out` is 1. */
 static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	struct bi_stream *stream = memory->home;
 	struct bi__job job;
-	int ended, copy_ended, rc = bi__order_check_capture_locked(stream, memory, map->copy, err);
+	int ended, copy_ended, rc = refuse_map_in_capture(memory, err);
 
+	if (!rc)
+		rc = bi__order_check_capture_locked(stream, memory, map->copy, err);
 	if (!rc)
 		rc = bi__order_begin_locked(memory, stream, err);
 	if (!rc)
@@ -123,19 +131,21 @@ static int unmap_locked(const struct bi_map *map, struct bi_error *err)
 	return rc ? bi__fail_vendor(err, rc, reason.vendor, "%s", reason.message) : BI_OK;
 }
 
+/* With BI_ECAPTURE the memory is still mapped. */
 static int end_map(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	int rc = BI_OK, end = BI_OK;
 
 	bi__order_lock(memory, map->copy);
-	leave_map_locked(memory, map->mode);
 	if (map->base) {
 		rc = unmap_locked(map, err);
 		end = bi__order_end_locked(memory, memory->home, rc ? NULL : err);
 	} else if (map->copy && map->mode & BI_MAP_WRITE) {
 		rc = move_copy_locked(map, 1, err);
 	}
+	if (rc != BI_ECAPTURE)
+		leave_map_locked(memory, map->mode);
 	bi__order_unlock(memory, map->copy);
 	return rc ? rc : end;
 }
@@ -173,11 +183,6 @@ static int map_copy(struct bi_map *map, struct bi_error *err)
 		rc = bi__order_synchronize(map->copy, BI__WAIT_MAP, err);
 	map->data = (char *)map->copy->block.host + (map->view->offset - map->first);
 	return rc;
-}
-
-static int refuse_map_in_capture(const struct bi_memory *memory, struct bi_error *err)
-{
-	return memory->home ? bi__stream_refuse_capture(memory->home, "its memory is not mapped", err) : BI_OK;
 }
 
 /* Sets the bytes to map, from the first to the last element. Returns 0 if there are none. */
@@ -266,18 +271,16 @@ void *bi_map_data(const struct bi_map *map)
 int bi_unmap(struct bi_map *map, struct bi_error *err)
 {
 	const struct bi_memory *memory;
-	struct bi_error refusal;
 	int rc;
 
 	if (!map)
 		return BI_OK;
 	memory = map->view->memory;
 	rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
-	/* The copy back must not become part of a graph. */
-	if (!rc && map->copy && map->mode & BI_MAP_WRITE && refuse_map_in_capture(memory, &refusal) == BI_ECAPTURE)
-		return bi__fail(err, BI_ECAPTURE, "%s", refusal.message);
 	if (!rc && map->data)
 		rc = end_map(map, err);
+	if (rc == BI_ECAPTURE)
+		return rc;
 	bi_memory_release(map->copy);
 	bi_view_release(map->view);
 	free(map);

@@ -427,25 +427,38 @@ static void row_27_events_and_joins(void **state)
 }
 
 /* What was written through a mapping does not become part of a graph; it is still there when the capture has ended. */
-static void row_21_unmap_in_a_capture_is_refused(void **state)
+static void unmap_while(struct bi_stream *captured, struct bi_view *view)
 {
-	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER);
-	struct bi_view *view = at_home_on(home, 1);
 	struct bi_map *map;
 
-	(void)state;
 	make_early(fixture.context, 1);
 	OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
 	make_early(fixture.context, 0);
 	expect_waits("map", 1);
 	memset(bi_map_data(map), 9, ARRAY_BYTES);
-	begin_capture(home, BI__CU_CAPTURE_MODE_GLOBAL);
+	begin_capture(captured, BI__CU_CAPTURE_MODE_GLOBAL);
 	REFUSED(BI_ECAPTURE, bi_unmap(map, &error));
-	end_and_drop(home);
+	end_and_drop(captured);
+	REFUSED_FOR(BI_EBUSY, "mapped", bi_fill(view, "x", NULL, &error));
 	OK(bi_unmap(map, &error));
 	finish_all();
 	assert_int_equal(value_of(view), 9);
 	bi_view_release(view);
+}
+
+static void row_21_unmap_in_a_capture_is_refused(void **state)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER);
+
+	(void)state;
+	unmap_while(home, at_home_on(home, 1));
+}
+
+/* The bytes are copied back on the producer's stream, from memory whose home stream is captured. */
+static void row_21_unmap_in_a_capture_of_the_context_stream(void **state)
+{
+	(void)state;
+	unmap_while(home_of(fixture.context), at_home_on(new_producer(BI_STREAM_IN_ORDER), 1));
 }
 
 /* Memory that graphs keep does not stand in the way of other memory that is let go. */
@@ -677,6 +690,7 @@ int capture_rows(void)
 		ROW(row_27_a_release_is_put_off, NEED_CUDA),
 		ROW(row_27_events_and_joins, NEED_CUDA),
 		ROW(row_21_unmap_in_a_capture_is_refused, NEED_CUDA),
+		ROW(row_21_unmap_in_a_capture_of_the_context_stream, NEED_CUDA),
 		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
 		ROW(row_35_a_release_in_a_capture_is_put_off, NEED_CUDA),
 		ROW(row_35_rehome_in_a_capture, NEED_CUDA),
