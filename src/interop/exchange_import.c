@@ -252,8 +252,7 @@ static int import_own(const struct bi_exchange *exchange, struct incoming *incom
 	unsigned flags = exchange->flags & BI_READONLY ? BI_VIEW_READONLY : 0;
 
 	if (memory->block.handle && !incoming->is_empty)
-		incoming->layout.offset +=
-			(int64_t)((uintptr_t)exchange->handle - memory->block.handle - memory->block.origin);
+		incoming->layout.offset += (int64_t)(exchange->handle - memory->block.handle - memory->block.origin);
 	return bi_view_create(memory, &incoming->layout, flags, out, err);
 }
 

@@ -36,7 +36,7 @@ static int share_bytes(const struct bi_view *a, const struct bi_view *b)
 
 		if (here.space != there.space)
 			return 0;
-		first.offset = (int64_t)(here.at - there.at);
+		first.offset = (int64_t)((uint64_t)here.at - there.at);
 		second.offset = 0;
 	}
 	return bi_layout_size(&first) && bi_layout_size(&second) && bi_layout_overlap(&first, &second);

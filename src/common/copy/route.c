@@ -42,8 +42,8 @@ static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
 static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
 {
 	if (address_of(a) && address_of(b))
-		return (int64_t)(address_of(a) - address_of(b));
-	return (int64_t)(a->block.origin - b->block.origin);
+		return (int64_t)((uint64_t)address_of(a) - address_of(b));
+	return (int64_t)((uint64_t)a->block.origin - b->block.origin);
 }
 
 static int overlaps(const struct bi__job *job)

@@ -278,6 +278,21 @@ static void test_driver(void **state)
 	fixture.cases++;
 }
 
+/* An array that is exported and imported again begins at the same byte. */
+static void check_import_of_own(struct bi_view *view)
+{
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	struct bi_native native, own;
+	struct bi_view *again;
+
+	OK(bi_view_export(view, 0, &exchange, &error));
+	OK(bi_view_import(bi_memory_context(bi_view_memory(view)), &exchange, 0, &again, &error));
+	bi_view_native(view, &native);
+	bi_view_native(again, &own);
+	assert_int_equal(own.offset, native.offset);
+	bi_view_release(again);
+}
+
 /* bi_view_empty begins at the start of its handle, but for the option `debug`. */
 static void test_offset_of_empty(void **state)
 {
@@ -298,6 +313,7 @@ static void test_offset_of_empty(void **state)
 		OK(bi_view_empty(context, dtype_of("uint8"), 1, (int64_t[]){ 90 }, &view, &error));
 		bi_view_native(view, &native);
 		assert_int_equal(native.offset, options.debug && native.kind != BI_HANDLE_CUDA ? 64 : 0);
+		check_import_of_own(view);
 		bi_view_release(view);
 		bi_context_release(context);
 		fixture.cases++;

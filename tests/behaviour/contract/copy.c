@@ -231,6 +231,35 @@ static void test_self_overlap(void **state)
 		assert_in_range(shared, 1, count - 1);
 }
 
+/* Wrapped memories are apart by their addresses, in both directions. The copy turns the bytes, so it needs two steps.
+ */
+static void test_shifts_of_addresses(void **state)
+{
+	unsigned char bytes[12], expected[12];
+
+	(void)state;
+	for (int shift = -4; shift <= 4; shift++) {
+		static const int64_t shape[] = { 8 };
+		struct bi_view *to, *from, *turned;
+
+		for (unsigned char i = 0; i < sizeof(bytes); i++)
+			bytes[i] = expected[i] = i;
+		for (int i = 0; i < 8; i++)
+			expected[(shift > 0 ? shift : 0) + i] = bytes[(shift < 0 ? -shift : 0) + 7 - i];
+		OK(bi_view_wrap_host(fixture.host, bytes + (shift > 0 ? shift : 0), dtype_of("uint8"), 1, shape, NULL,
+				     NULL, &to, &error));
+		OK(bi_view_wrap_host(fixture.host, bytes + (shift < 0 ? -shift : 0), dtype_of("uint8"), 1, shape, NULL,
+				     NULL, &from, &error));
+		OK(bi_view_flip(from, 0, &turned, &error));
+		OK(bi_copy(to, turned, NULL, &error));
+		assert_memory_equal(bytes, expected, sizeof(bytes));
+		bi_view_release(turned);
+		bi_view_release(from);
+		bi_view_release(to);
+		fixture.cases++;
+	}
+}
+
 /* Two views of six elements to copy between, and the memory under them. */
 struct duo {
 	struct bi_view *dst, *src;
@@ -568,6 +597,7 @@ int copy_group(void)
 		TEST(test_second_device),
 		TEST(test_within_one_memory),
 		TEST(test_shifts),
+		TEST(test_shifts_of_addresses),
 		TEST(test_same_layout),
 		TEST(test_self_overlap),
 		TEST(test_mismatches),
