@@ -1,5 +1,6 @@
 /* Arrays that have the elements of another array. */
 #include "common/base/status.h"
+#include "common/runtime/memory.h"
 #include "common/runtime/stream.h"
 #include "common/view/view.h"
 
@@ -17,7 +18,7 @@ static int make_dense(const struct bi_view *view, struct bi_context *context, en
 		return rc;
 	dense.descr = layout.descr;
 	dense.descr_length = layout.descr_length;
-	rc = bi_memory_create(context, (size_t)bi_layout_nbytes(&dense), kind, &memory, err);
+	rc = bi__memory_create_for(context, &dense, kind, &memory, err);
 	if (rc)
 		return rc;
 	rc = bi__view_make(memory, &dense, bi__view_text(view), 0, out, err);

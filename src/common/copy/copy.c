@@ -1,6 +1,8 @@
 /* Copies, fills, reads and writes: checks the arguments and starts a job. */
 #include "common/copy/job.h"
 
+#include <inttypes.h>
+
 #include "common/backend/dispatch.h"
 #include "common/base/status.h"
 #include "common/runtime/memory.h"
@@ -146,15 +148,15 @@ static int finish_access(struct access *access, int rc, struct bi_error *err)
 
 static int check_bytes(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
 {
-	size_t held;
+	uint64_t held;
 
 	if (!view || (nbytes && !bytes))
 		return bi__fail(err, BI_EINVAL, "view or bytes is NULL");
 	held = view->dtype.item_size;
 	for (int i = 0; i < view->ndim; i++)
-		held *= (size_t)view->dims[i];
+		held *= (uint64_t)view->dims[i];
 	if (nbytes != held)
-		return bi__fail(err, BI_EBOUNDS, "nbytes is %zu, but the array holds %zu", nbytes, held);
+		return bi__fail(err, BI_EBOUNDS, "nbytes is %zu, but the array holds %" PRIu64, nbytes, held);
 	return BI_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "common/copy/chunked.h"
 #include "common/copy/job.h"
 #include "common/layout/layout.h"
+#include "common/runtime/memory.h"
 #include "common/runtime/order.h"
 #include "common/runtime/stream.h"
 
@@ -218,8 +219,7 @@ static int run_two_step(const struct bi__job *job, const struct route *route, st
 	int rc = bi_layout_init(&first.to, job->to.dtype, job->to.ndim, job->to.shape, NULL, 0, err);
 
 	if (!rc)
-		rc = bi_memory_create(route->context, (size_t)bi_layout_nbytes(&first.to), route->memory, &between,
-				      err);
+		rc = bi__memory_create_for(route->context, &first.to, route->memory, &between, err);
 	if (rc)
 		return rc;
 	rc = make_two_steps(job, between, &first, &second, err);

@@ -1,5 +1,6 @@
 #include "common/runtime/memory.h"
 
+#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -178,6 +179,16 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 	if (!bi__pool_serves(context, kind, nbytes))
 		return bi__memory_new(context, nbytes, kind, 0, out, err);
 	return allocate_or_trim(context, nbytes, kind, out, err);
+}
+
+int bi__memory_create_for(struct bi_context *context, const struct bi_layout *layout, enum bi_memory_kind kind,
+			  struct bi_memory **out, struct bi_error *err)
+{
+	uint64_t nbytes = (uint64_t)bi_layout_nbytes(layout);
+
+	if (nbytes > SIZE_MAX)
+		return bi__fail(err, BI_ENOMEM, "%" PRIu64 " bytes do not fit into the address space", nbytes);
+	return bi_memory_create(context, (size_t)nbytes, kind, out, err);
 }
 
 static int check_foreign(const struct bi_context *context, const struct bi_foreign *foreign, struct bi_error *err)

@@ -11,6 +11,10 @@
 int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, size_t behind,
 		   struct bi_memory **out, struct bi_error *err);
 
+/* Allocates memory for the elements of a layout. Returns BI_ENOMEM if their size is not a size_t. */
+int bi__memory_create_for(struct bi_context *context, const struct bi_layout *layout, enum bi_memory_kind kind,
+			  struct bi_memory **out, struct bi_error *err);
+
 /* Does the same as bi_memory_wrap, with `behind` more bytes as in bi__memory_new. *out is set on success only. */
 int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,
 		    struct bi_error *err);

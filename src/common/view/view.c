@@ -492,7 +492,7 @@ int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, c
 	*out = NULL;
 	rc = bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, err);
 	if (!rc)
-		rc = bi_memory_create(context, (size_t)bi_layout_nbytes(&layout), BI_MEMORY_DEFAULT, &memory, err);
+		rc = bi__memory_create_for(context, &layout, BI_MEMORY_DEFAULT, &memory, err);
 	if (rc)
 		return rc;
 	rc = bi__view_take(memory, &layout, 0, out, err);

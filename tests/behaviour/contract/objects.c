@@ -407,11 +407,32 @@ static void test_too_much_memory(void **state)
 		REFUSED(BI_ENOMEM, bi_memory_create(fixture.context, sizes[i], BI_MEMORY_HOST, &memory, &error));
 		fixture.cases += 2;
 	}
-	FAILS(bi_view_empty(fixture.context, dtype_of("uint8"), 2, shape, &view, &error));
+	REFUSED(BI_ENOMEM, bi_view_empty(fixture.context, dtype_of("uint8"), 2, shape, &view, &error));
 	assert_null(view);
 	REFUSED(BI_EOVERFLOW, bi_view_empty(fixture.context, dtype_of("uint8"), 2, wide, &view, &error));
 	assert_null(view);
 	fixture.cases += 2;
+}
+
+/* One byte with a shape whose number of bytes, 2^62, has only zeros in its lower 32 bits. */
+static void test_too_many_elements(void **state)
+{
+	static const int64_t shape[] = { INT64_C(1) << 31, INT64_C(1) << 31 };
+	struct bi_view *byte, *wide, *made = STALE(struct bi_view);
+	unsigned char bytes[8];
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("uint8"), 0, NULL, &byte, &error));
+	OK(bi_view_broadcast(byte, 2, shape, &wide, &error));
+	REFUSED_FOR(BI_EBOUNDS, "4611686018427387904", bi_view_read(wide, bytes, 0, &error));
+	REFUSED_FOR(BI_EBOUNDS, "4611686018427387904", bi_view_read(wide, bytes, 8, &error));
+	REFUSED(BI_ENOMEM, bi_view_clone(wide, NULL, &made, &error));
+	REFUSED(BI_ENOMEM, bi_view_contiguous(wide, &made, &error));
+	REFUSED(BI_ENOMEM, bi_view_clone(wide, fixture.host, &made, &error));
+	assert_null(made);
+	bi_view_release(wide);
+	bi_view_release(byte);
+	fixture.cases += 5;
 }
 
 static void test_wrapped_bytes(void **state)
@@ -787,6 +808,7 @@ int objects_group(void)
 		TEST(test_out_of_order),
 		TEST(test_memory),
 		TEST(test_too_much_memory),
+		TEST(test_too_many_elements),
 		TEST(test_wrapped_bytes),
 		TEST(test_wrapping_nothing),
 		TEST(test_foreign),
