@@ -99,6 +99,31 @@ static void discard_keeps_what_is_between_the_elements(void **state)
 	}
 }
 
+/* As many bytes as the view reaches, but two are written twice, and the two between them never. */
+static void discard_keeps_what_overlapping_elements_leave_out(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(contexts); i++) {
+		struct bi_view *a = NEW_ARRAY(contexts[i], "uint8", 4), *twice;
+		unsigned char back[4], *bytes;
+		struct bi_layout layout;
+		struct bi_map *map;
+
+		number_bytes(a);
+		OK(bi_layout_init(&layout, dtype_of("uint8"), 2, (int64_t[]){ 2, 2 }, (int64_t[]){ 0, 3 }, 0, &error));
+		OK(bi_view_create(bi_view_memory(a), &layout, 0, &twice, &error));
+		OK(bi_view_map(twice, BI_MAP_WRITE | BI_MAP_DISCARD, &map, &error));
+		bytes = bi_map_data(map);
+		bytes[0] = bytes[3] = 0xee;
+		OK(bi_unmap(map, &error));
+		OK(bi_view_read(a, back, sizeof(back), &error));
+		for (size_t j = 0; j < sizeof(back); j++)
+			assert_int_equal(back[j], j % 3 ? number_at(j) : 0xee);
+		bi_view_release(twice);
+		bi_view_release(a);
+	}
+}
+
 static void host_memory_is_mapped_where_it_is(void **state)
 {
 	struct bi_view *a = NEW_ARRAY(HOST, "int32", 4, 4), *row = every(a, 3);
@@ -119,6 +144,7 @@ int main(void)
 		cmocka_unit_test(bytes_go_in_and_out),
 		cmocka_unit_test(a_writer_is_alone),
 		cmocka_unit_test(discard_keeps_what_is_between_the_elements),
+		cmocka_unit_test(discard_keeps_what_overlapping_elements_leave_out),
 		cmocka_unit_test(host_memory_is_mapped_where_it_is),
 	};
 	int failed;

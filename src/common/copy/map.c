@@ -196,8 +196,8 @@ static int find_bytes(struct bi_map *map)
 	if (!nbytes)
 		return 0;
 	bi_layout_extent(&layout, &map->first, &map->end);
-	/* DISCARD would lose the bytes between the elements. */
-	if (map->mode & BI_MAP_DISCARD && nbytes != map->end - map->first)
+	/* DISCARD would lose the bytes between the elements. Elements that overlap may have as many as they hide. */
+	if (map->mode & BI_MAP_DISCARD && (nbytes != map->end - map->first || bi_layout_self_overlap(&layout)))
 		map->mode = BI_MAP_READ | BI_MAP_WRITE;
 	return 1;
 }
