@@ -42,6 +42,29 @@ static void exported_memory_does_not(void **state)
 	assert_int_equal(device->pool.bytes, 0);
 }
 
+static int pooled_by_release(void *view)
+{
+	struct bi_context *context = bi_memory_context(bi_view_memory(view));
+	size_t before = context->pool.bytes;
+
+	bi_view_release(view);
+	return context->pool.bytes != before;
+}
+
+/* The end of the parent's work is never known in a forked child. */
+static void unknown_work_of_a_parent_stays_out_of_the_pool(void **state)
+{
+	struct bi_context *host = open_device("host");
+	struct bi_view *a = NEW_ARRAY(host, "uint8", 1 << 20);
+
+	(void)state;
+	assert_int_equal(status_of_child(pooled_by_release, a), 1);
+	bi_view_memory(a)->order.unrecorded = bi_stream_retain(bi_context_stream(device));
+	assert_int_equal(status_of_child(pooled_by_release, a), 0);
+	bi_view_release(a);
+	bi_context_release(host);
+}
+
 /* Memory of a producer with pending work is retired; its callback comes when the work is complete. */
 static void a_producer_is_called_when_the_work_is_complete(void **state)
 {
@@ -80,6 +103,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_memory_goes_to_the_pool),
 		cmocka_unit_test(exported_memory_does_not),
+		cmocka_unit_test(unknown_work_of_a_parent_stays_out_of_the_pool),
 		cmocka_unit_test(a_producer_is_called_when_the_work_is_complete),
 		cmocka_unit_test(trimming_empties_the_pool),
 	};
