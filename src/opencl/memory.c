@@ -187,7 +187,7 @@ static int check_buffer(const struct facts *facts, uintptr_t context, size_t nby
 	if ((uintptr_t)facts->context != context)
 		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context [O6]");
 	if (facts->nbytes < nbytes)
-		return bi__fail(err, BI_EINVAL, "the cl_mem has %zu bytes, not %zu", facts->nbytes, nbytes);
+		return bi__fail(err, BI_EBOUNDS, "the cl_mem has %zu bytes, not %zu", facts->nbytes, nbytes);
 	return BI_OK;
 }
 

@@ -68,6 +68,23 @@ static void test_size_of_buffer(void **state)
 	fixture.cases++;
 }
 
+static void test_buffer_smaller_than_wrapped(void **state)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory = STALE(struct bi_memory);
+
+	(void)state;
+	skip_unless_opencl();
+	foreign.kind = BI_HANDLE_CL_MEM;
+	foreign.handle = (uintptr_t)opencl_buffer(fixture.context, CL_MEM_READ_WRITE, 300);
+	foreign.nbytes = 301;
+	REFUSED_FOR(BI_EBOUNDS, "300 bytes, not 301", bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	assert_null(memory);
+	expect_buffer_references((cl_mem)foreign.handle, 1);
+	driver()->clReleaseMemObject((cl_mem)foreign.handle);
+	fixture.cases++;
+}
+
 static void CL_CALLBACK count_destruction(cl_mem buffer, void *data)
 {
 	(void)buffer;
@@ -377,9 +394,11 @@ static void test_sub_buffer(void **state)
 int foreign_opencl_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_size_of_buffer),     TEST(test_stolen_buffer),         TEST(test_stolen_buffer_on_failure),
-		TEST(test_wrapped_sub_buffer), TEST(test_overlapping_wrappings), TEST(test_closed_buffer),
-		TEST(test_retained_handle),    TEST(test_own_buffer_by_handle),  TEST(test_sub_buffer),
+		TEST(test_size_of_buffer),       TEST(test_buffer_smaller_than_wrapped),
+		TEST(test_stolen_buffer),        TEST(test_stolen_buffer_on_failure),
+		TEST(test_wrapped_sub_buffer),   TEST(test_overlapping_wrappings),
+		TEST(test_closed_buffer),        TEST(test_retained_handle),
+		TEST(test_own_buffer_by_handle), TEST(test_sub_buffer),
 	};
 
 	return cmocka_run_group_tests_name("foreign_opencl", tests, NULL, NULL);
