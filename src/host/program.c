@@ -69,6 +69,7 @@ int bi__host_get_kernel(struct bi__device_state *device, uintptr_t program, cons
 	out->count = count;
 	out->state = (void *)(uintptr_t)function;
 	out->has_groups = function->has_groups;
+	out->most_local = SIZE_MAX / 2; /* the sum of all sizes, rounded up, is a size_t */
 	out->most_items = out->most_along[0] = out->most_along[1] = out->most_along[2] = INT_MAX;
 	return BI_OK;
 }

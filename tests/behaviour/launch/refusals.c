@@ -316,6 +316,15 @@ static void test_local_memory(void **state)
 		    bi_launch(kernel, NULL, &grid,
 			      (struct bi_argument[]){ BI_UPDATES(data), BI_LOCAL_BYTES(32), BI_LOCAL_BYTES(63) }, 3,
 			      &error));
+	for (size_t i = 0; i < 2 && runs_functions(); i++) {
+		static const size_t sizes[] = { SIZE_MAX - 7, SIZE_MAX / 2 + 1 };
+
+		REFUSED_FOR(BI_EINVAL, "bytes of local memory",
+			    bi_launch(kernel, NULL, &grid,
+				      (struct bi_argument[]){ BI_UPDATES(data), BI_LOCAL_BYTES(sizes[i]),
+							      BI_LOCAL_BYTES(sizes[i]) },
+				      3, &error));
+	}
 	bi_view_release(data);
 	bi_kernel_release(kernel);
 }
