@@ -14,6 +14,7 @@ struct library_job {
 	char device[24];
 	struct bi_context *context;
 	struct bi_view *source, *destination;
+	unsigned char *to, *from; /* of memcpy */
 };
 
 /* One repetition. */
@@ -282,6 +283,60 @@ struct bench_job *bench_library(struct bench_array *array, const char *device, c
 	if (request->exported)
 		export_handles(job);
 	return &job->job;
+}
+
+static int run_memcpy(struct bench_job *base, long n)
+{
+	const struct library_job *job = (const struct library_job *)base;
+
+	for (long i = 0; i < n; i++) {
+		memcpy(job->to, job->from, job->array->bytes);
+		__asm__ volatile("" : : "r"(job->to) : "memory");
+	}
+	return 0;
+}
+
+/*
+ * Returns the address of the first element, or NULL after bench_fail. It stays valid, because the host and CPU devices
+ * map memory in place.
+ */
+static unsigned char *address_of(struct bi_view *view)
+{
+	struct bi_map *map;
+	struct bi_error err;
+	unsigned char *address = NULL;
+
+	if (!bi_view_map(view, BI_MAP_READ, &map, &err)) {
+		address = bi_map_data(map);
+		if (!bi_unmap(map, &err))
+			return address;
+	}
+	bench_fail("%s", err.message);
+	return NULL;
+}
+
+struct bench_job *bench_memcpy_beside(struct bench_job *copy)
+{
+	const struct library_job *beside = (const struct library_job *)copy;
+	struct library_job *job = bench_job_create(sizeof(*job), run_memcpy, release_library);
+
+	if (!job)
+		return NULL;
+	job->array = job->job.array = beside->array;
+	job->job.is_linear = 1;
+	job->job.clear = clear_view;
+	job->job.fetch = fetch_view;
+	job->context = bi_context_retain(beside->context);
+	job->source = bi_view_retain(beside->source);
+	job->destination = bi_view_retain(beside->destination);
+	job->to = address_of(job->destination);
+	job->from = address_of(job->source);
+	if (job->to && job->from) {
+		job->from -= job->array->offset;
+		return &job->job;
+	}
+	release_library(&job->job);
+	return NULL;
 }
 
 const char *bench_array_plan(const struct bench_array *array)

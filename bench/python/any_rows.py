@@ -42,8 +42,8 @@ def named_rows(report, here, layout):
     target = NARROW_TARGET if 3 in layout.shape else TARGET
     for place, spec, wanted in places(here):
         with native.Array(here, layout) as array:
-            runners = {"ours": drivers.verified(drivers.ours(array, spec, wanted), layout.name),
-                       MEMCPY: drivers.verified(array.job("memcpy"), layout.name)}
+            ours = drivers.verified(drivers.ours(array, spec, wanted), layout.name)
+            runners = {"ours": ours, MEMCPY: drivers.verified(array.memcpy_beside(ours), layout.name)}
             if place == "host":
                 add_peers(report, runners, array)
             figures, look = report.compare(runners, moves=True)
@@ -64,9 +64,10 @@ def random_points(report, here, quick, seed):
         for number in range(QUICK_CASES if quick else CASES):
             layout = random_layout(dice, number, least, most)
             with native.Array(here, layout) as array:
-                runners = {f"ours, {threads}": drivers.verified(drivers.ours(array, spec, wanted, count), layout.name)
+                ours = drivers.ours(array, spec, wanted)
+                runners = {f"ours, {threads}": drivers.verified(ours.on(count), layout.name)
                            for threads, count in thread_choices(here).items()}
-                runners[MEMCPY] = drivers.verified(array.job("memcpy"), layout.name)
+                runners[MEMCPY] = drivers.verified(array.memcpy_beside(ours), layout.name)
                 if place == "host":
                     add_peers(report, runners, array)
                 kind = here.call("array_plan", array.handle).decode()

@@ -61,9 +61,9 @@ def fits(peer, words):
 
 def host_runners(report, here, array):
     name = f"copy on the host, {array.layout.name}"
-    mine = {words: verified(drivers.ours(array, "host", request(COPY, HOST, HOST), count), name)
-            for words, count in thread_choices(here).items()}
-    others = {MEMCPY: verified(array.job("memcpy"), name), "naive C": verified(array.job("naive"), name)}
+    ours = drivers.ours(array, "host", request(COPY, HOST, HOST))
+    mine = {words: verified(ours.on(count), name) for words, count in thread_choices(here).items()}
+    others = {MEMCPY: verified(array.memcpy_beside(ours), name), "naive C": verified(array.job("naive"), name)}
     peers.add(report, others, "NumPy", array, peers.numpy_copy)
     peers.add(report, others, "PyTorch, 1 thread", array, peers.torch_copy, 1)
     peers.add(report, others, "PyTorch, all cores", array, peers.torch_copy, len(os.sched_getaffinity(0)))
@@ -81,9 +81,9 @@ def device_runners(report, here, array):
         report.skip("rows on an OpenCL CPU", "there is none")
         return {}, {}, ()
     name = f"copy on {spec}, {array.layout.name}"
-    mine = {words: verified(drivers.ours(array, spec, request(), count), name)
-            for words, count in thread_choices(here).items()}
-    others = {MEMCPY: verified(array.job("memcpy"), name),
+    ours = drivers.ours(array, spec, request())
+    mine = {words: verified(ours.on(count), name) for words, count in thread_choices(here).items()}
+    others = {MEMCPY: verified(array.memcpy_beside(ours), name),
               "clEnqueueCopyBuffer": verified(drivers.raw(array, spec, request()), name),
               "naive kernel, all cores": verified(array.job("opencl_kernel", *drivers.place_of(spec)), name)}
     gpuarray_peer.add(report, others, array, spec)

@@ -32,7 +32,7 @@ SIGNATURES = {
     "array_release": (None, c_void_p), "array_source": (c_void_p, c_void_p), "array_destination": (c_void_p, c_void_p),
     "array_plan": (c_char_p, c_void_p), "array_check": (c_int, c_void_p, c_void_p, c_int),
     "memcpy": (c_void_p, c_void_p), "naive": (c_void_p, c_void_p), "malloc_copy": (c_void_p, c_void_p),
-    "library": (c_void_p, c_void_p, c_char_p, POINTER(Request)),
+    "library": (c_void_p, c_void_p, c_char_p, POINTER(Request)), "memcpy_beside": (c_void_p, c_void_p),
     "opencl": (c_void_p, c_void_p, c_int, c_int, POINTER(Request)),
     "opencl_kernel": (c_void_p, c_void_p, c_int, c_int),
     "launch": (c_void_p, c_char_p, c_char_p, c_int, c_int, c_int),
@@ -101,6 +101,10 @@ class Job:
             raise WrongResult(f"{self.name}: {self.native.message()}")
         return seconds
 
+    def on(self, threads):
+        """Returns a runner of the same job, so on the same arrays, with another number of threads."""
+        return Job(self.native, self.name, self.handle, threads)
+
     def verify(self, what, check="verify"):
         self.native.set_threads(self.threads)
         if self.native.call(check, self.handle):
@@ -145,6 +149,11 @@ class Array:
         job = self.native.job(name, self.handle, *arguments, threads=threads)
         self.jobs.append(job)
         return job
+
+    def memcpy_beside(self, job):
+        """memcpy by one thread between the arrays of a copy of the library, on the host or a CPU device."""
+        self.jobs.append(self.native.job("memcpy_beside", job.handle))
+        return self.jobs[-1]
 
     def check(self, what, address=None, linear=False):
         """Compares these bytes, or those of the destination, with the correct result."""
