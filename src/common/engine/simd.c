@@ -4,12 +4,13 @@
 
 static const struct bi__simd *const all[] = {
 #ifdef BI__SIMD_X86
-	&bi__simd_avx512,   &bi__simd_avx2,
+	&bi__simd_avx512,
 #endif
 #ifdef BI__SIMD_V128
 	&bi__simd_v128,
 #endif
-	&bi__simd_portable, NULL,
+	&bi__simd_portable,
+	NULL,
 };
 
 const struct bi__simd *const *bi__simd_all(void)

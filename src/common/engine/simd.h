@@ -82,17 +82,11 @@ extern const struct bi__simd bi__simd_portable;
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
 #define BI__SIMD_V128
 extern const struct bi__simd bi__simd_v128;
-
-/* Members of bi__simd_v128 that the wider sets share. */
-void bi__simd_shuffle_v128(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			   size_t periods, int streams);
 #endif
 #if defined(__GNUC__) && defined(__x86_64__)
 #define BI__SIMD_X86
-extern const struct bi__simd bi__simd_avx2;
 extern const struct bi__simd bi__simd_avx512;
-void bi__simd_stream_v128(unsigned char *dst, const unsigned char *src, size_t lines);
-void bi__simd_fence(void);
+void bi__simd_fence(void); /* the `fence` of both sets of x86 */
 #endif
 
 #endif

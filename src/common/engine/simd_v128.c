@@ -86,11 +86,6 @@ static inline void stream_line(unsigned char *dst, const unsigned char *src)
 
 #include "common/engine/simd_stream.inc"
 
-void bi__simd_stream_v128(unsigned char *dst, const unsigned char *src, size_t lines)
-{
-	stream_lines(dst, src, lines);
-}
-
 void bi__simd_fence(void)
 {
 	_mm_sfence();
@@ -104,8 +99,8 @@ void bi__simd_fence(void)
 
 #endif
 
-TARGET void bi__simd_shuffle_v128(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				  size_t periods, int streams)
+TARGET static void shuffle_periods(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
+				   size_t periods, int streams)
 {
 	for (; periods; periods--, src += shuffle->step) {
 		v128 made = { 0 };
@@ -132,9 +127,9 @@ const struct bi__simd bi__simd_v128 = {
 	.transpose = TRANSPOSES,
 	.transpose_narrow = bi__simd_v128.transpose,
 	.vector = sizeof(v128),
-	.shuffle = bi__simd_shuffle_v128,
+	.shuffle = shuffle_periods,
 #ifdef __x86_64__
-	.stream = bi__simd_stream_v128,
+	.stream = stream_lines,
 	.fence = bi__simd_fence,
 #endif
 };
