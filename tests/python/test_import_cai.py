@@ -305,6 +305,16 @@ def test_C7_a_stream_object_with_another_handle_is_left_alone(bi, cuda, monkeypa
     assert other() is None
 
 
+@pytest.mark.needs("second device")
+def test_C7_the_stream_object_of_an_array_on_another_device(bi, cuda, second):
+    """The device of the import before is tried first; the stream does not belong to it."""
+    for driver in (cuda, second, cuda):
+        handle = driver.stream()
+        producer, view = imported_with(bi, driver, handle, stream=Stream(handle))
+        assert (view.device_spec, view.stream) == (f"cuda:{driver.ordinal}", handle)
+        view.release()
+
+
 def test_C7_sync_false_leaves_the_order_to_the_caller(cuda, take):
     view = take({"sync": False}, stream=cuda.stream())
     assert view.stream is None

@@ -340,15 +340,20 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	return 0;
 }
 
-/* Imports on the device of the last import. If the library refuses that, imports on the device of the memory. */
+/*
+ * Imports on the device of the last import. If that fails, imports on the device of the memory: the array, or the
+ * stream object that is behind its stream, may belong to another device.
+ */
 static int import_anywhere(const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 			   struct bip_found *found)
 {
 	int ordinal = request->check && !request->producer_stream ? atomic_load(&last_device) : -1;
 	struct outcome outcome = { .status = BI_EINVAL };
 
-	if (ordinal >= 0 && import_on(ordinal, cai, request, owner, found, &outcome))
-		return -1;
+	if (ordinal >= 0 && import_on(ordinal, cai, request, owner, found, &outcome)) {
+		PyErr_Clear();
+		outcome.status = BI_EINVAL;
+	}
 	if (outcome.status) {
 		if (find_device(cai, &ordinal) || import_on(ordinal, cai, request, owner, found, &outcome))
 			return -1;
