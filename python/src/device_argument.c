@@ -26,7 +26,8 @@ static int context_of_ordinal(PyObject *number, struct bi_context **out)
 
 	if (!overflow && ordinal >= 0 && ordinal <= INT_MAX)
 		return bip_context_cuda((int)ordinal, out);
-	return bip_refuse(PyExc_ValueError, "device is %R, not the ordinal of a CUDA device, 0 or above", number);
+	return bip_refuse(PyExc_ValueError, "device is %S, not the ordinal of a CUDA device, 0 or above",
+			  bip_printable(number));
 }
 
 /*

@@ -39,7 +39,8 @@ static PyObject *set_threads(PyObject *Py_UNUSED(module), PyObject *count)
 	if (number == -1 && PyErr_Occurred())
 		return NULL;
 	if (overflow || number < INT_MIN || number > INT_MAX)
-		return PyErr_Format(PyExc_ValueError, "%R threads are not in 0..%d", count, BI_MAX_THREADS);
+		return PyErr_Format(PyExc_ValueError, "%S threads are not in 0..%d", bip_printable(count),
+				    BI_MAX_THREADS);
 	rc = bi_set_threads((int)number, &err);
 	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
 }

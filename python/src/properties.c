@@ -169,7 +169,9 @@ GETTER(nbytes, PyLong_FromLongLong(count_elements(view) * bi_view_dtype(view).it
 GETTER(readonly, PyBool_FromLong(is_readonly(view)))
 GETTER(backend, PyUnicode_FromString(backend_of(view)))
 GETTER(device, make_device(view))
-GETTER(device_name, PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->name))
+/* Bytes of the driver that are not UTF-8 are replaced. */
+GETTER(device_name,
+       PyUnicode_FromFormat("%s", bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->name))
 GETTER(device_spec, PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->spec))
 GETTER(context, make_context(view))
 GETTER(cl_context, make_cl_context(view))

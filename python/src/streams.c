@@ -53,7 +53,8 @@ static int read_cuda_stream(PyObject *method, uintptr_t *out)
 	if (!pair)
 		return -1;
 	if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2)
-		PyErr_Format(PyExc_TypeError, "__cuda_stream__ gives %R, not a tuple of version and handle", pair);
+		PyErr_Format(PyExc_TypeError, "__cuda_stream__ gives %R, not a tuple of version and handle",
+			     bip_printable(pair));
 	else
 		rc = read_handle(PyTuple_GET_ITEM(pair, 1), out);
 	Py_DECREF(pair);

@@ -80,6 +80,19 @@ def test_shapes(device, shape):
     assert bi.empty(shape, "<i4", device=device).shape == expected.shape
 
 
+def test_arrays_as_shapes_and_axes():
+    """Their type has __index__, which refuses arrays with axes."""
+    a = bi.zeros((2, 3), device="host")
+    for numbers in (np.array([3, 2]), buffer_interface(np.array([3, 2]))):
+        assert bi.empty(numbers, device="host").shape == a.reshape(numbers).shape == (3, 2)
+    for axes in (np.array([1, 0]), buffer_interface(np.array([1, 0]))):
+        assert a.transpose(axes).shape == (3, 2)
+    assert bi.empty(np.array([4]), device="host").shape == bi.empty(np.array(4), device="host").shape == (4,)
+    assert bi.zeros(3, device="host").transpose(np.array(0)).shape == (3,)
+    with pytest.raises(TypeError, match="shape has an entry of type .*float64, not an int"):
+        bi.empty(np.array([1.5, 2]), device="host")
+
+
 def test_lanes(device):
     view = bi.full(2, (1, 2, 3, 4), "float32x4", device=device)
     assert view.itemsize == 16 and view.item(1) == [1, 2, 3, 4]
@@ -179,6 +192,58 @@ def test_shapes_whose_entries_fail():
 
     with pytest.raises(ZeroDivisionError):
         bi.empty(Failing(), "f4")
+
+
+HUGE = 10**5000  # more digits than Python prints; the error of the print is a ValueError
+
+
+class Interface:
+    def __init__(self, **entries):
+        self.__array_interface__ = {"shape": (3,), "typestr": "<i4", "data": (64, False), "version": 3, **entries}
+
+
+class OfDevice:
+    def __init__(self, *device):
+        self.__dlpack_device__ = lambda: device
+
+    def __dlpack__(self, **options):
+        raise AssertionError("the device is wrong")
+
+
+@pytest.mark.parametrize(
+    "error, call",
+    [
+        (OverflowError, lambda a: a.fill(HUGE)), (OverflowError, lambda a: bi.full(3, HUGE, "i4", device="host")),
+        (OverflowError, lambda a: a.__setitem__(0, -HUGE)),
+        (ValueError, lambda a: bi.empty(1, device=HUGE)), (ValueError, lambda a: bi.set_threads(HUGE)),
+        (TypeError, lambda a: a.map(HUGE)), (bi.UnsupportedTypeError, lambda a: bi.zeros(3, HUGE)),
+        (ValueError, lambda a: buffer_interface(a, mask=HUGE)), (ValueError, lambda a: buffer_interface(a, protocol=HUGE)),
+        (bi.UnsupportedError, lambda a: a.__buffer_interface__(HUGE)), (bi.UnsupportedError, lambda a: a.__dlpack__(stream=HUGE)),
+        (bi.UnsupportedError, lambda a: a.__dlpack__(dl_device=(2, HUGE))), (TypeError, lambda a: a.__dlpack__(dl_device=HUGE)),
+        (TypeError, lambda a: a.__dlpack__(max_version=(1, HUGE, 2))), (TypeError, lambda a: buffer_interface(OfDevice(1, HUGE))),
+        (bi.InvalidArrayError, lambda a: buffer_interface(Interface(shape=(HUGE,)))),
+        (bi.InvalidArrayError, lambda a: buffer_interface(Interface(strides=(HUGE,)))),
+        (bi.InvalidArrayError, lambda a: buffer_interface(Interface(data=(HUGE, False)))),
+    ],
+)  # fmt: skip
+def test_a_number_that_python_does_not_print_is_refused_as_any_other(error, call):
+    with pytest.raises(error, match="a value of too many digits") as caught:
+        call(bi.zeros(3, "i4", device="host"))
+    assert "4300" not in str(caught.value)
+
+
+def test_unknown_demands_are_named():
+    with pytest.raises(bi.UnsupportedError, match=r"flags has the demands 0x4, and BI_ACQUIRE_READY \(1\) is the only one"):
+        bi.zeros(3, device="host").__buffer_interface__(1 << 40 | 4)
+
+
+@pytest.mark.parametrize("cut", range(2))
+def test_a_text_that_is_cut_within_a_character_is_replaced(cut):
+    with pytest.raises(IndexError, match="é\N{REPLACEMENT CHARACTER}?\"?: the element type has no fields"):
+        bi.zeros(3, device="host")["a" * cut + "é" * 40]
+    with pytest.raises(bi.DriverError, match="^device .*é\N{REPLACEMENT CHARACTER}?$") as caught:
+        bi.empty(1, device="opencl:x" + "a" * cut + "é" * 200)
+    assert caught.value.vendor == 0
 
 
 def test_a_driver_error_that_a_user_makes():

@@ -26,9 +26,9 @@ static PyObject *find_module(const char *name)
 
 static int refuse_type(PyObject *object)
 {
-	return bip_refuse(bip_UnsupportedTypeError,
-			  "%R is not an element type, such as a numpy.dtype, a typestr or a name%s", object,
-			  PyLong_Check(object) ? "; a shape of several axes is a tuple: (2, 3)" : "");
+	return bip_refuse(
+		bip_UnsupportedTypeError, "%R is not an element type, such as a numpy.dtype, a typestr or a name%s",
+		bip_printable(object), PyLong_Check(object) ? "; a shape of several axes is a tuple: (2, 3)" : "");
 }
 
 static int parse_text(const char *text, struct bi_dtype *out)

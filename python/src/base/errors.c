@@ -5,6 +5,8 @@
 
 PyObject *bip_InvalidArrayError, *bip_UnsupportedError, *bip_UnsupportedTypeError, *bip_DriverError;
 
+static PyObject *unprinted; /* the text for a number that Python refuses to print */
+
 /* Creates an exception with one to three bases, a list that ends with NULL, and adds it to the module. */
 static PyObject *make_exception(PyObject *module, const char *name, const char *doc, PyObject *const *base)
 {
@@ -31,6 +33,7 @@ static int set_vendor(PyObject *object, int code)
 
 int bip_errors_init(PyObject *module)
 {
+	unprinted = PyUnicode_FromString("a value of too many digits");
 	bip_InvalidArrayError =
 		make_exception(module, "buffer_interface.InvalidArrayError",
 			       "The description of an array by its producer is wrong, or the array was released.",
@@ -38,7 +41,7 @@ int bip_errors_init(PyObject *module)
 	bip_UnsupportedError = make_exception(module, "buffer_interface.UnsupportedError",
 					      "The array cannot be imported or exported in this way.",
 					      (PyObject *[]){ PyExc_BufferError, PyExc_NotImplementedError, NULL });
-	if (!bip_InvalidArrayError || !bip_UnsupportedError)
+	if (!unprinted || !bip_InvalidArrayError || !bip_UnsupportedError)
 		return -1;
 	bip_UnsupportedTypeError =
 		make_exception(module, "buffer_interface.UnsupportedTypeError",
@@ -56,7 +59,7 @@ int bip_errors_init(PyObject *module)
 /* Raises DriverError with the attribute `vendor`. */
 static void raise_driver(const struct bi_error *err)
 {
-	PyObject *exception = PyObject_CallFunction(bip_DriverError, "s", err->message);
+	PyObject *exception = PyObject_CallFunction(bip_DriverError, "N", PyUnicode_FromFormat("%s", err->message));
 
 	if (exception && set_vendor(exception, err->vendor) == 0)
 		PyErr_SetObject(bip_DriverError, exception);
@@ -96,7 +99,7 @@ static void *raise_as(PyObject *class, const struct bi_error *err)
 		PyErr_Format(class, "%s; an array that was made from a mapping keeps the mapping: delete it (del v)",
 			     err->message);
 	else if (class)
-		PyErr_SetString(class, err->message);
+		PyErr_Format(class, "%s", err->message);
 	else
 		raise_driver(err);
 	return NULL;
@@ -157,6 +160,19 @@ int bip_as_handle(const char *name, uint64_t value, uintptr_t *out)
 	return bip_refuse(bip_InvalidArrayError,
 			  "%s %llu is above the largest handle %llu; a 64-bit process can import it", name,
 			  (unsigned long long)value, (unsigned long long)UINTPTR_MAX);
+}
+
+PyObject *bip_printable(PyObject *value)
+{
+	PyObject *text;
+	int is_too_long;
+
+	PyErr_Clear();
+	text = PyObject_Repr(value);
+	is_too_long = !text && PyErr_ExceptionMatches(PyExc_ValueError);
+	PyErr_Clear();
+	Py_XDECREF(text);
+	return is_too_long ? unprinted : value;
 }
 
 int bip_no_memory(void)

@@ -40,10 +40,16 @@ void *bip_raise_export(int rc, const struct bi_error *err);
 /* Returns 0 for BI_OK. Otherwise raises by one of the functions above, and returns -1. */
 int bip_check(int rc, const struct bi_error *err, void *(*raise)(int rc, const struct bi_error *err));
 
-/* Raises the exception with a message as PyErr_Format writes it. Returns -1. */
+/* Raises the exception with a message as PyErr_Format writes it. Numbers are passed to bip_printable. Returns -1. */
 int bip_refuse(PyObject *exception, const char *format, ...);
 /* Converts a number that names a handle. Raises InvalidArrayError if it does not fit into a pointer. */
 int bip_as_handle(const char *name, uint64_t value, uintptr_t *out);
+/*
+ * Returns the value, or a text in its place if it contains an int that Python refuses to print (more than 4300 digits).
+ * The error of the print would be raised in place of the error about the value. The reference is borrowed. Clears the
+ * current exception.
+ */
+PyObject *bip_printable(PyObject *value);
 /* Raises MemoryError. Returns -1. */
 int bip_no_memory(void);
 

@@ -17,6 +17,18 @@ PyObject *bip_tuple(const int64_t *numbers, int count)
 	return tuple;
 }
 
+int bip_is_number(PyObject *object)
+{
+	PyObject *number;
+
+	if (!PyIndex_Check(object) || !(Py_TYPE(object)->tp_iter || PySequence_Check(object)))
+		return PyIndex_Check(object);
+	number = PyNumber_Index(object);
+	PyErr_Clear();
+	Py_XDECREF(number);
+	return number != NULL;
+}
+
 static int read_number(const char *name, PyObject *object, int64_t *out)
 {
 	PyObject *number;
@@ -61,7 +73,7 @@ int bip_read_sequence(const char *name, PyObject *object, int64_t numbers[BI_MAX
 	PyObject *tuple;
 	int rc;
 
-	if (PyIndex_Check(object))
+	if (bip_is_number(object))
 		return bip_read_numbers(name, &object, 1, numbers, ndim);
 	tuple = tuple_of_numbers(name, object);
 	if (!tuple)

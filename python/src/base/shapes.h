@@ -8,6 +8,12 @@
 PyObject *bip_tuple(const int64_t *numbers, int count);
 
 /*
+ * Returns true for an object with __index__, such as an int. An array with axes is no number, although its type has
+ * __index__. Clears the current exception.
+ */
+int bip_is_number(PyObject *object);
+
+/*
  * Reads `count` objects into `numbers`. Each is an int or an object with __index__. `name` is the name of the value in
  * messages. Raises TypeError for other types, ValueError for more than BI_MAX_NDIM objects, OverflowError for a number
  * that does not fit into 64 bits.

@@ -34,7 +34,7 @@ static int read_pair(PyObject *value, const char *name, PyObject **first, PyObje
 		if (PyLong_Check(*first) && PyLong_Check(*second))
 			return 0;
 	}
-	return bip_refuse(PyExc_TypeError, "%s is %R, not a tuple of two ints [D2]", name, value);
+	return bip_refuse(PyExc_TypeError, "%s is %R, not a tuple of two ints [D2]", name, bip_printable(value));
 }
 
 static int read_version(PyObject *value, struct request *out)
@@ -64,7 +64,7 @@ static int read_device(PyObject *value, struct request *out)
 	id = PyLong_AsLongAndOverflow(second, &overflow_id);
 	if (overflow || overflow_id || type != (int32_t)type || id != (int32_t)id)
 		return bip_refuse(bip_UnsupportedError, "dl_device is %R, which does not fit into two int32 [D12]",
-				  value);
+				  bip_printable(value));
 	out->has_device = 1;
 	out->device = (struct bi_dl_device){ (int32_t)type, (int32_t)id };
 	return 0;
@@ -124,7 +124,7 @@ static int read_request(PyObject *const *args, Py_ssize_t count, PyObject *names
 
 static int refuse_stream(PyObject *stream, const char *rule)
 {
-	return bip_refuse(bip_UnsupportedError, "stream is %R; %s [D11]", stream, rule);
+	return bip_refuse(bip_UnsupportedError, "stream is %R; %s [D11]", bip_printable(stream), rule);
 }
 
 /*

@@ -17,12 +17,14 @@ PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	if (count)
 		flags = PyLong_AsLongLong(args[0]);
 	if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError))
-		PyErr_Format(bip_UnsupportedError, "flags is %R, not an int of 64 bits [B-48]", args[0]);
+		PyErr_Format(bip_UnsupportedError, "flags is %S, not an int of 64 bits [B-48]", bip_printable(args[0]));
 	if ((flags == -1 && PyErr_Occurred()) || bip_refuse_released(self))
 		return NULL;
 	if (flags & 0xffff & ~BI_ACQUIRE_READY) {
-		PyErr_Format(bip_UnsupportedError,
-			     "flags is 0x%llx, which has demands other than BI_ACQUIRE_READY (1) [B-48]", flags);
+		PyErr_Format(
+			bip_UnsupportedError,
+			"flags has the demands 0x%x, and BI_ACQUIRE_READY (1) is the only one that is known [B-48]",
+			(unsigned)flags & 0xffff);
 		return NULL;
 	}
 	return flags & BI_ACQUIRE_READY && bip_wait(self) ? NULL : Py_NewRef(self);

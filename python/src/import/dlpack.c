@@ -367,7 +367,8 @@ static int import_by_table(PyObject *object, const struct bip_dlpack_table *tabl
 
 static int raise_device(PyObject *pair)
 {
-	return bip_refuse(PyExc_TypeError, "__dlpack_device__() gives %R, not a tuple of two int [D10]", pair);
+	return bip_refuse(PyExc_TypeError, "__dlpack_device__() gives %R, not a tuple of two int [D10]",
+			  bip_printable(pair));
 }
 
 static int read_device(PyObject *pair, struct bi_dl_device *out)

@@ -335,7 +335,7 @@ static int read_handle(const struct draft *draft, PyObject *value, const char *k
 		return bip_refuse(PyExc_TypeError,
 				  "%s is %R, a number, which cannot be checked: it counts only on the object that "
 				  "__buffer_interface__() returns, or with trust=True [B-3]",
-				  key, value);
+				  key, bip_printable(value));
 	rc = bip_address(int_ptr ? int_ptr : value, key, "", out);
 	Py_XDECREF(int_ptr);
 	return rc ? -1 : 1;
@@ -515,7 +515,7 @@ static int find_context(const struct draft *draft, int is_empty, const struct bi
 static int refuse_difference(PyObject *name, PyObject *value, PyObject *expected)
 {
 	return bip_refuse(bip_InvalidArrayError, "%U is %R, but the other attributes and the driver say %R [B-4]", name,
-			  value, expected);
+			  bip_printable(value), expected);
 }
 
 /*
@@ -560,7 +560,8 @@ static int is_device(const struct bi_context *context, int platform, int ordinal
 
 static int refuse_device(PyObject *device)
 {
-	return bip_refuse(bip_InvalidArrayError, "device is %R, not a tuple of platform and ordinal [B-4]", device);
+	return bip_refuse(bip_InvalidArrayError, "device is %R, not a tuple of platform and ordinal [B-4]",
+			  bip_printable(device));
 }
 
 /*

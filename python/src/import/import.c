@@ -25,7 +25,7 @@ static int read_mask(PyObject *value, int *keep)
 	*keep = PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, "keep") == 0;
 	if (*keep || (PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, "refuse") == 0))
 		return 0;
-	return bip_refuse(PyExc_ValueError, "mask is %R, not 'refuse' or 'keep'", value);
+	return bip_refuse(PyExc_ValueError, "mask is %R, not 'refuse' or 'keep'", bip_printable(value));
 }
 
 /* Reads a truth value. Refuses None, which would count as False. */

@@ -47,7 +47,7 @@ static int refuse_protocol(PyObject *value)
 	PyObject *names = list_names();
 
 	if (names)
-		PyErr_Format(PyExc_ValueError, "protocol is %R, not one of %U", value, names);
+		PyErr_Format(PyExc_ValueError, "protocol is %R, not one of %U", bip_printable(value), names);
 	Py_XDECREF(names);
 	return -1;
 }

@@ -44,7 +44,8 @@ int bip_number(PyObject *object, const char *key, const char *rule, int64_t *out
 		return -1;
 	*out = PyLong_AsLongLongAndOverflow(number, &overflow);
 	if (overflow)
-		PyErr_Format(bip_InvalidArrayError, "%s is %S, which does not fit into 64 bits%s", key, number, rule);
+		PyErr_Format(bip_InvalidArrayError, "%s is %S, which does not fit into 64 bits%s", key,
+			     bip_printable(number), rule);
 	Py_DECREF(number);
 	return overflow || (*out == -1 && PyErr_Occurred()) ? -1 : 0;
 }
@@ -65,7 +66,7 @@ int bip_address(PyObject *object, const char *key, const char *rule, uint64_t *o
 	*out = PyLong_AsUnsignedLongLong(number);
 	refused = *out == UINT64_MAX && PyErr_Occurred();
 	if (refused && PyErr_ExceptionMatches(PyExc_OverflowError))
-		PyErr_Format(bip_InvalidArrayError, "%s is %S, not in 0..2**64-1%s", key, number, rule);
+		PyErr_Format(bip_InvalidArrayError, "%s is %S, not in 0..2**64-1%s", key, bip_printable(number), rule);
 	Py_DECREF(number);
 	return refused ? -1 : 0;
 }

@@ -49,7 +49,7 @@ static int read_mode(PyObject *object, struct mapping *self, unsigned *mode)
 	const char *name = "r";
 
 	if (object && !PyUnicode_Check(object))
-		return bip_refuse(PyExc_TypeError, "mode is %R, not 'r', 'w' or 'rw'", object);
+		return bip_refuse(PyExc_TypeError, "mode is %R, not 'r', 'w' or 'rw'", bip_printable(object));
 	if (object)
 		name = PyUnicode_AsUTF8(object);
 	for (size_t i = 0; name && i < Py_ARRAY_LENGTH(modes); i++) {

@@ -65,7 +65,8 @@ static int refuse_integer(struct bi_dtype dtype, PyObject *number)
 	char name[BI_DTYPE_TEXT];
 
 	bi_dtype_name(dtype, name);
-	return bip_refuse(PyExc_OverflowError, "%R does not fit into an element of type %s", number, name);
+	return bip_refuse(PyExc_OverflowError, "%S does not fit into an element of type %s", bip_printable(number),
+			  name);
 }
 
 /*

@@ -29,7 +29,7 @@ static void *raise_for_change(const struct change *change, int rc, const struct 
 {
 	if (rc != change->status)
 		return bip_raise(rc, err);
-	PyErr_SetString(*change->exception, err->message);
+	PyErr_Format(*change->exception, "%s", err->message);
 	return NULL;
 }
 
@@ -307,7 +307,7 @@ PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count)
 
 	if (count == 0 || (count == 1 && args[0] == Py_None))
 		return derive_view(self, &permutation, NULL);
-	if (count != 1 || PyIndex_Check(args[0]))
+	if (count != 1 || bip_is_number(args[0]))
 		return transpose_by(self, args, count);
 	axes = PySequence_Tuple(args[0]);
 	if (!axes)
