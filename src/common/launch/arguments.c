@@ -67,6 +67,9 @@ static int check_access(struct slot slot, const struct bi_argument *argument, st
 {
 	int writes = (argument->access & BI_ACCESS_WRITE) != 0;
 
+	if (!argument->access || argument->access > BI_ACCESS_READ_WRITE)
+		return FAIL(slot, err, BI_EINVAL, "has access %u, not BI_ACCESS_READ, _WRITE or _READ_WRITE",
+			    argument->access);
 	if (writes == ((parameter_of(slot)->access & BI_ACCESS_WRITE) != 0))
 		return BI_OK;
 	return FAIL(slot, err, BI_EINVAL, "is %s, and the kernel %s it", writes ? "to be written" : "only to be read",
@@ -85,7 +88,7 @@ static int check_layout(struct slot slot, const struct bi_view *view, struct bi_
 	return BI_OK;
 }
 
-/* bi_use_begin checks the memory as well, but accepts host memory for work on a device. */
+/* Unlike a use, a launch on a device does not take host memory. */
 static int check_place(struct slot slot, const struct bi_view *view, const struct bi_stream *stream,
 		       struct bi_error *err)
 {

@@ -56,13 +56,18 @@ int bi__order_try_lock(struct bi_memory *memory)
 	return pthread_mutex_trylock(&memory->lock) == 0;
 }
 
-/* Returns 1 if later work waits for nothing but the home stream, and no failure and no end of work is to be handled. */
-static int is_on_home_locked(const struct bi_memory *memory)
+/* Returns 1 if no failure, no end of work and no event of a producer or of host memory is to be handled. */
+static inline int is_plain_locked(const struct bi_memory *memory)
 {
 	const struct bi__order *order = &memory->order;
 
-	return !order->last_use.context && !order->first_use.count && !order->unrecorded && !order->lost &&
-	       !order->spread;
+	return !order->last_use.context && !order->first_use.count && !order->unrecorded && !order->lost;
+}
+
+/* Returns 1 if later work waits for nothing but the home stream, and no failure and no end of work is to be handled. */
+static inline int is_on_home_locked(const struct bi_memory *memory)
+{
+	return is_plain_locked(memory) && !memory->order.spread;
 }
 
 void bi__order_note_idle(struct bi_memory *memory)
@@ -266,10 +271,9 @@ static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
-	int can_fail = order->last_use.context || order->first_use.count || order->lost || order->unrecorded;
 	int done, rc;
 
-	if (!can_fail || order->is_checked)
+	if (is_plain_locked(memory) || order->is_checked)
 		return BI_OK;
 	rc = check_lost(memory, err);
 	/* Other drivers report a failure of earlier work when more work is enqueued. */
@@ -370,11 +374,6 @@ static int check_member_locked(struct bi_memory *memory, const struct bi_memory 
 	return id ? check_outside_locked(memory, err) : BI_OK;
 }
 
-static int can_be_captured(const struct bi_stream *stream)
-{
-	return stream->context->device.backend->order.capture != NULL;
-}
-
 int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b,
 				   struct bi_error *err)
 {
@@ -382,7 +381,7 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 	int rc = bi__dispatch_alive(&stream->context->device, err);
 
 	/* The home streams are of the same backend as the stream, so they cannot be captured either. */
-	if (rc || !can_be_captured(stream))
+	if (rc || !bi__order_can_be_captured(stream))
 		return rc;
 	rc = bi__stream_capture(stream, &id, err);
 	if (!rc)
@@ -466,8 +465,9 @@ static int is_private_locked(const struct bi_memory *memory, const struct bi_str
 	const struct bi__order *order = &memory->order;
 
 	/* An event belongs to the context of its stream, so the memory could outlive the event of another context. */
-	return memory->own && memory->home && stream->context == context_of_points(memory) &&
-	       !(memory->marks & BI__MARK_EXPORTED) && !order->consumed && !order->captured && !order->is_capturing;
+	return !(memory->marks & BI__MARK_EXPORTED) && memory->own && memory->home &&
+	       stream->context == context_of_points(memory) && !order->consumed && !order->captured &&
+	       !order->is_capturing;
 }
 
 /* The handle of a per-thread stream is another stream on each thread, so it has no number. */
@@ -546,7 +546,7 @@ int bi__order_waits_locked(const struct bi_memory *memory, struct bi_stream *str
 {
 	const struct bi__order *order = &memory->order;
 
-	if (order->last_use.context || order->first_use.count || order->unrecorded || order->lost)
+	if (!is_plain_locked(memory))
 		return 1;
 	if (!order->pending)
 		return 0;
@@ -745,7 +745,7 @@ int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct
 	bi__order_catch_up_in_locked(step, memory);
 	if (!order->pending && is_on_home_locked(memory))
 		return BI_OK;
-	rc = begin_first_use_locked(memory, step->stream, err);
+	rc = is_plain_locked(memory) ? BI_OK : begin_first_use_locked(memory, step->stream, err);
 	if (rc || memory->flags & BI_WRAP_UNORDERED)
 		return rc;
 	if (order->last_use.context && !order->is_capturing)
@@ -794,7 +794,8 @@ int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, st
 {
 	int rc;
 
-	if (!can_be_captured(stream) && is_in_order_locked(to, stream) && (!from || is_in_order_locked(from, stream)))
+	if (!bi__order_can_be_captured(stream) && is_in_order_locked(to, stream) &&
+	    (!from || is_in_order_locked(from, stream)))
 		return BI_OK;
 	rc = bi__order_check_mapped(to, 1, err);
 	if (!rc && from)
@@ -928,7 +929,8 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	}
 	rc = end_private_locked(memory, access, step, err);
 	order->pending = true;
-	memory->idle = false; /* before the mark is read: the thread that sets the mark reads `idle` after that */
+	if (memory->idle)
+		memory->idle = false; /* before the mark is read: the thread that sets it reads `idle` after that */
 	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : bi__order_gather_locked(memory, err);
 }
 

@@ -59,6 +59,12 @@ void bi__order_unlock_all(struct bi_memory *const *memories, size_t count);
 /* Returns 1 and locks the memory, or returns 0 if its lock is held. */
 int bi__order_try_lock(struct bi_memory *memory);
 
+/* Returns 0 if no stream of the backend is ever captured into a graph. */
+static inline int bi__order_can_be_captured(const struct bi_stream *stream)
+{
+	return stream->context->device.backend->order.capture != NULL;
+}
+
 /*
  * The first check of a step that uses the stream. Returns BI_OK if the stream and the home streams of the memories
  * belong to no graph capture. Also returns BI_OK if they all belong to one capture, and the step would wait only for

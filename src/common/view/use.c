@@ -9,7 +9,7 @@ static int check_use(const struct bi_stream *stream, const struct bi_use *use, s
 {
 	if (!use->view)
 		return bi__fail(err, BI_EINVAL, "uses[%zu].view is NULL", index);
-	if (!(use->access & BI_ACCESS_READ_WRITE) || use->access & ~(unsigned)BI_ACCESS_READ_WRITE)
+	if (!use->access || use->access > BI_ACCESS_READ_WRITE)
 		return bi__fail(err, BI_EINVAL, "uses[%zu].access is %u, not BI_ACCESS_READ, _WRITE or _READ_WRITE",
 				index, use->access);
 	if (use->access & BI_ACCESS_WRITE && use->view->flags & BI_VIEW_READONLY)
@@ -113,18 +113,28 @@ static int run_step(const struct used *used, struct bi_stream *stream, step_fn *
  * Idle memory takes part in a capture as well, so all are checked before the first wait. If the stream waits for
  * nothing, and the caller enqueues the work, the driver is asked at the end of the use only.
  */
+static int checks_capture_locked(const struct used *used, struct bi_stream *stream, const struct work *work)
+{
+	int checks = work != NULL;
+
+	if (!bi__order_can_be_captured(stream))
+		return 0;
+	for (size_t i = 0; i < used->count && !checks; i++)
+		checks = bi__order_waits_locked(used->memories[i], stream);
+	return checks;
+}
+
 static int begin_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
 			     struct bi_error *err)
 {
 	struct bi__step step = bi__step_on(stream);
-	int is_checked = work != NULL, rc = BI_OK;
+	int checks = checks_capture_locked(used, stream, work), rc = BI_OK;
 
-	for (size_t i = 0; i < used->count && !rc; i++)
+	for (size_t i = 0; i < used->count && !rc; i++) {
 		rc = bi__order_check_mapped(used->memories[i], (used->access[i] & BI_ACCESS_WRITE) != 0, err);
-	for (size_t i = 0; i < used->count; i++)
-		is_checked |= bi__order_waits_locked(used->memories[i], stream);
-	for (size_t i = 0; i < used->count && is_checked && !rc; i++)
-		rc = bi__order_check_capture_locked(stream, used->memories[i], NULL, err);
+		if (!rc && checks)
+			rc = bi__order_check_capture_locked(stream, used->memories[i], NULL, err);
+	}
 	for (size_t i = 0; i < used->count && !rc; i++)
 		rc = bi__order_begin_use_locked(used->memories[i], used->access[i], &step, err);
 	return rc;
@@ -155,12 +165,13 @@ int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t cou
 /* Makes the stream wait for events that it may not have waited for yet, then records its end. */
 static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
 {
-	int rc;
+	int rc = BI_OK;
 
 	if (memory->flags & BI_WRAP_UNORDERED)
 		return BI_OK;
 	bi__order_catch_up_in_locked(step, memory);
-	rc = bi__order_check_capture_locked(step->stream, memory, NULL, err);
+	if (bi__order_can_be_captured(step->stream))
+		rc = bi__order_check_capture_locked(step->stream, memory, NULL, err);
 	if (!rc && (memory->order.first_use.count || memory->order.last_use.context))
 		rc = bi__order_begin_locked(memory, step->stream, err);
 	if (!rc)
@@ -226,7 +237,7 @@ int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t 
 {
 	const struct work work = { enqueue, data };
 	struct used used;
-	int rc = check_uses(stream, uses, count, err), end;
+	int rc = bi__dispatch_alive(&stream->context->device, err), end;
 
 	if (rc)
 		return rc;

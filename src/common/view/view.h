@@ -116,8 +116,8 @@ static inline struct bi_view *bi__view_retain_const(const struct bi_view *view)
 typedef int (*bi__enqueue_fn)(struct bi_stream *stream, const void *data, struct bi_error *err);
 
 /*
- * Does bi_use_begin, the call of `enqueue`, and bi_use_end. Except on the host, no other thread's work on the memories
- * comes between them, and the native context is entered once.
+ * Does bi_use_begin without its checks of the arguments, the call of `enqueue`, and bi_use_end. Except on the host, no
+ * other thread's work on the memories comes between them, and the native context is entered once.
  */
 int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t count, bi__enqueue_fn enqueue,
 		    const void *data, struct bi_error *err);

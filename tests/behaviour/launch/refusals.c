@@ -128,6 +128,7 @@ static void test_count_kind_and_size(void **state)
 	struct good good = make_good();
 	const struct bi_argument in = BI_READS(good.in), out = BI_WRITES(good.out), by = BI_INT64(1);
 	const struct bi_argument none = { 0, 0, 0, { 0 }, 0, 0, 0 };
+	struct bi_argument odd = in;
 	struct bi_view *floats, *longs;
 
 	(void)state;
@@ -147,6 +148,8 @@ static void test_count_kind_and_size(void **state)
 	refuse(&good, BI_READS(longs), out, by, "has elements of 8 bytes (int64), and the kernel takes 4 bytes");
 	refuse(&good, BI_READS(NULL), out, by, "its view is NULL");
 	refuse(&good, BI_WRITES(good.in), out, by, "is to be written, and the kernel only reads it");
+	for (odd.access = 0; odd.access < 8; odd.access += 4)
+		refuse(&good, odd, out, by, "arguments[0] ('now') has access ");
 	refuse(&good, in, BI_READS(good.out), by, "is only to be read, and the kernel writes it");
 	REFUSED(BI_EINVAL, bi_launch(good.kernel, NULL, &grid8, NULL, 3, &error));
 	REFUSED(BI_EINVAL, bi_launch(NULL, NULL, &grid8, &in, 3, &error));
