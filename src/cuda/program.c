@@ -125,9 +125,9 @@ static size_t count_parameters(const struct bi_parameter *table)
 /* Reads the table of a kernel from ".b8 bi_parameters_NAME[BYTES] = {1, 2, ...}". Returns NULL if there is none. */
 static struct bi_parameter *read_table(const char *ptx, const char *name)
 {
-	char label[256];
+	char label[BI__KERNEL_NAME_MAX + 32];
 	size_t nbytes, length = (size_t)snprintf(label, sizeof(label), " bi_parameters_%s[", name);
-	const char *found = length < sizeof(label) ? strstr(ptx, label) : NULL;
+	const char *found = strstr(ptx, label);
 	unsigned char *bytes;
 	char *at;
 
@@ -162,7 +162,7 @@ static struct bi_parameter *copy_table(const struct program *program, const char
 static int get_function(const struct bi__cuda *cuda, const struct program *program, const char *name,
 			bi__cu_function *out, struct bi_error *err)
 {
-	char symbol[256];
+	char symbol[BI__KERNEL_NAME_MAX + 32];
 	struct bi__cuda_scope scope;
 	bi__cu_result code;
 	int rc = bi__cuda_enter(cuda->context, &scope, err);

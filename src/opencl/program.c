@@ -36,7 +36,7 @@ struct spare {
 
 struct kernel {
 	struct program *program; /* lives at least as long */
-	char name[256];
+	char name[sizeof(PREFIX) + BI__KERNEL_NAME_MAX];
 	size_t nbytes; /* of spare.arguments */
 	struct spare *_Atomic spares[SPARES];
 };

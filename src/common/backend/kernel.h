@@ -6,6 +6,9 @@
 #include "buffer_interface/launch.h"
 #include "common/backend/backend.h"
 
+/* The largest length of a kernel's name that `get` sees. */
+#define BI__KERNEL_NAME_MAX 200
+
 /* A source to be compiled. A backend uses the member that suits it, and sets `log` if a compiler wrote one. */
 struct bi__source {
 	const char *text; /* kernel.h and the caller's text; NULL: the caller has none */

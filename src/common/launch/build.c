@@ -168,6 +168,9 @@ int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel
 
 	if (bi__check_out(out, program && name, "program or name is NULL", err))
 		return BI_EINVAL;
+	if (strlen(name) > BI__KERNEL_NAME_MAX)
+		return bi__fail(err, BI_EINVAL, "the name of kernel '%.32s...' has %zu characters, more than %d", name,
+				strlen(name), BI__KERNEL_NAME_MAX);
 	kernel = make_kernel(program, name, err);
 	if (!kernel)
 		return BI_ENOMEM;

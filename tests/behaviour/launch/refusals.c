@@ -72,10 +72,15 @@ static void test_arguments_of_programs(void **state)
 	struct bi_program_source source = suite_source();
 	struct bi_program *program = build_suite(fixture.context);
 	struct bi_kernel *kernel = STALE(struct bi_kernel);
+	char name[202] = "";
 
 	(void)state;
 	REFUSED_FOR(BI_EINVAL, "'missing'", bi_kernel_get(program, "missing", &kernel, &error));
 	assert_null(kernel);
+	memset(name, 'x', sizeof(name) - 1);
+	REFUSED_FOR(BI_EINVAL, "has 201 characters, more than 200", bi_kernel_get(program, name, &kernel, &error));
+	name[200] = '\0';
+	REFUSED_FOR(BI_EINVAL, name, bi_kernel_get(program, name, &kernel, &error));
 	REFUSED(BI_EINVAL, bi_kernel_get(program, NULL, &kernel, &error));
 	REFUSED(BI_EINVAL, bi_kernel_get(NULL, "scale", &kernel, &error));
 	REFUSED(BI_EINVAL, bi_kernel_get(program, "scale", NULL, &error));
