@@ -444,13 +444,14 @@ int bi__npy_format(const struct bi_layout *layout, unsigned char **bytes, size_t
 {
 	const size_t room = 256 + 22 * (size_t)layout->ndim + 2 * (size_t)layout->descr_length;
 	unsigned char *made = malloc(room);
-	char *text = (char *)made + BI__NPY_PREFIX;
 	size_t length, prefix = 10;
+	char *text;
 	int rc;
 
 	*bytes = NULL;
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "out of memory for a header of %zu bytes", room);
+	text = (char *)made + BI__NPY_PREFIX;
 	rc = print_dict(layout, text, &length, err);
 	if (rc) {
 		free(made);
