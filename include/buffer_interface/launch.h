@@ -75,8 +75,8 @@ BI_API struct bi_program *bi_program_retain(struct bi_program *program);
 BI_API void bi_program_release(struct bi_program *program);
 
 /*
- * Finds the kernel that BI_KERNEL(name, ...) or BI_GROUP_KERNEL(name, ...) defines. BI_EINVAL: there is none. Several
- * threads may launch one kernel. Owned.
+ * Finds the kernel that BI_KERNEL(name, ...) or BI_GROUP_KERNEL(name, ...) defines. BI_EINVAL: there is none, or the
+ * name has more than 200 characters. Several threads may launch one kernel. Owned.
  */
 BI_API int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel **out, struct bi_error *err);
 BI_API struct bi_kernel *bi_kernel_retain(struct bi_kernel *kernel);
