@@ -299,6 +299,29 @@ static void stream_waits_large_copy_behind_a_gate(void **state)
 	free(result);
 }
 
+/* The driver calls the pending host functions during cuMemFreeHost. They take no lock that is held there. */
+static void pinned_memory_is_freed_while_host_functions_are_pending(void **state)
+{
+	enum { LAST = 16 };
+	struct bi_view *host = on_host(pageable), *view = on_device();
+	struct bi_memory *pinned;
+	uint64_t freed = calls_of("cuMemFreeHost");
+
+	(void)state;
+	OK(bi_memory_create(fixture.context, BYTES, BI_MEMORY_PINNED, &pinned, &error));
+	bi_memory_release(pinned);
+	for (unsigned char value = 1; value <= LAST; value++) {
+		fill(view, value, NULL);
+		OK(bi_copy(host, view, NULL, &error));
+	}
+	assert_int_not_equal(pageable[0], LAST);
+	OK(bi_context_trim(fixture.context, 0, &error));
+	assert_int_equal(calls_of("cuMemFreeHost"), freed + 1);
+	assert_int_equal(pageable[0], LAST);
+	bi_view_release(host);
+	bi_view_release(view);
+}
+
 static void lossy_query_work_in_a_capture(void **state)
 {
 	bi__cu_stream native = new_stream();
@@ -449,6 +472,7 @@ int main(int argc, char **argv)
 		TEST(load_waits_open_stops_no_other_context),
 		TEST(pinned_waits_pageable_copy_behind_a_gate),
 		TEST(stream_waits_large_copy_behind_a_gate),
+		TEST(pinned_memory_is_freed_while_host_functions_are_pending),
 		TEST(lossy_query_work_in_a_capture),
 		TEST(green_streams_are_wrapped),
 		TEST(stream_crashes_release_after_the_stream),
