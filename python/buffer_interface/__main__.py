@@ -98,9 +98,9 @@ def print_json(found, default):
 
 def print_file(path):
     """Reads only the elements that are printed. Returns the exit status."""
-    import numpy
-
     try:
+        import numpy
+
         with open(path, "rb") as file:
             if file.read(6) != b"\x93NUMPY":
                 raise ValueError("no .npy file; numpy.save() writes one array into such a file")
@@ -108,7 +108,7 @@ def print_file(path):
     except OSError as error:
         print(f"{path}: {error.strerror or error}", file=sys.stderr)
         return 1
-    except (ValueError, TypeError) as error:
+    except (ImportError, ValueError, TypeError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 1
     print(f"{path}: {array.descr or array.typestr}  shape {array.shape}  strides {array.strides}  {array.nbytes} bytes")
@@ -142,7 +142,7 @@ def parse(arguments):
 
 def main(arguments=None):
     options = parse(arguments)
-    status = 0
+    status = 2 if options.command == "check" else 0  # if the reader closes the pipe before the result is known
     try:
         if options.command == "check":
             status = check.main(options)

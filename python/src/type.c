@@ -123,7 +123,8 @@ static PyMethodDef methods[] = {
 	  "UnsupportedError for other bits below 16." },
 	{ "__dlpack__", FAST(bip_dlpack), FAST_WORDS,
 	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-	  "Returns a DLPack capsule. `stream` is -1, or on CUDA 1, 2 or a handle; the memory is ready on it.\n"
+	  "Returns a DLPack capsule. `stream` is None, on the host also -1, on CUDA also -1, 1, 2 or a handle; the memory\n"
+	  "is ready on it.\n"
 	  "UnsupportedError for an array that DLPack cannot describe." },
 	{ "__dlpack_device__", bip_dlpack_device, METH_NOARGS,
 	  "__dlpack_device__($self)\n--\n\nReturns DLPack's device type and device id." },

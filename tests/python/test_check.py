@@ -144,6 +144,40 @@ def test_the_page_keeps_the_reason_of_a_protocol_that_is_not_judged():
     assert ">Refused (TypeError: No).<" in report.Report("m:f", True, ["dlpack"], [], results).html()
 
 
-def test_a_report_that_cannot_be_written(capfd):
+def test_a_report_that_cannot_be_written(capfd, tmp_path, monkeypatch):
     assert main(["check", "offenders:right", "--html", "/nowhere/page.html"]) == 2
     assert "/nowhere/page.html" in capfd.readouterr().err
+    page = tmp_path / "page.html"
+    page.write_text("precious")
+    assert main(["check", "offenders:right", "--html", str(page), "--json", f"{tmp_path}/./page.html"]) == 2
+    assert "are the same file" in capfd.readouterr().err
+    monkeypatch.setattr(report.Report, "html", lambda self: "x" * 100 + "\udce9")  # fails in the middle
+    assert main(["check", "offenders:right", "--html", str(page)]) == 2
+    assert "UnicodeEncodeError" in capfd.readouterr().err
+    assert page.read_text() == "precious" and list(tmp_path.iterdir()) == [page]
+
+
+def test_a_report_replaces_a_file_and_keeps_its_mode(tmp_path):
+    old, link, new = tmp_path / "old.json", tmp_path / "link.json", tmp_path / "new.json"
+    old.write_text("{}")
+    old.chmod(0o604)
+    link.symlink_to(old)
+    for path in (link, new):
+        assert main(["check", "offenders:right", "--json", str(path)]) == 0
+    assert json.loads(old.read_text()) == json.loads(new.read_text()) and link.is_symlink()
+    assert (old.stat().st_mode & 0o777, new.stat().st_mode & 0o111) == (0o604, 0)
+    assert main(["check", "offenders:right", "--json", "/dev/null"]) == 0
+
+
+@pytest.mark.parametrize("seconds", ["-1", "0", "nan", "inf", "1e9", "x"])
+def test_a_time_limit_that_is_none(capfd, seconds):
+    with pytest.raises(SystemExit) as caught:
+        main(["check", "offenders:right", "--timeout", seconds])
+    assert caught.value.code == 2
+    assert "a number of seconds from 1 to 3600 is expected" in capfd.readouterr().err
+
+
+def test_an_error_of_the_check_is_no_broken_rule(capfd, monkeypatch):
+    monkeypatch.setattr(command, "collect", lambda task, seconds: 1 // 0)
+    assert main(["check", "offenders:right"]) == 2
+    assert "ZeroDivisionError" in capfd.readouterr().err

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import buffer_interface as bi
+from buffer_interface.__main__ import main
 
 KINDS = {"host", "cpu", "gpu", "accelerator", "other"}
 CAPABILITIES = {"async", "unified", "out-of-order", "profiling", "svm", "native-copy", "external-memory"}
@@ -168,3 +169,9 @@ def test_show_names_the_file_that_cannot_be_read(tmp_path):
         shown = command("show", str(name))
         assert shown.returncode == 1 and shown.stderr.startswith(f"{name}: {reason}")
         assert shown.stderr.count("\n") == 1
+
+
+def test_show_without_numpy(capfd, monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert main(["show", "x.npy"]) == 1
+    assert capfd.readouterr().err.startswith("x.npy: import of numpy")

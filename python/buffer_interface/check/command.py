@@ -1,5 +1,6 @@
 """Starts the process that has the producer, collects its results, and starts it again if it crashes or hangs."""
 
+import argparse
 import json
 import os
 import pathlib
@@ -7,6 +8,8 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
+import traceback
 
 from . import report, rules
 
@@ -24,11 +27,40 @@ returns the elements as lists, or an object with tolist(); it raises an error to
 Exit status: 0 if no rule is broken, 1 if one is, 2 if the check could not run."""
 
 
+def seconds(text):
+    """Reads --timeout."""
+    try:
+        if 1 <= float(text) <= 3600:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r}; a number of seconds from 1 to 3600 is expected")
+
+
+def write_file(path, text):
+    """Writes a file completely or not at all. A device or a pipe is written directly."""
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        pathlib.Path(path).write_text(text, encoding="utf-8")
+        return
+    os.umask(mask := os.umask(0))
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~mask
+    descriptor, temporary = tempfile.mkstemp(prefix=".bi-", dir=os.path.dirname(path))
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            os.chmod(temporary, mode)
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
 def add_arguments(parser):
     parser.add_argument("producer", nargs="?", metavar="MODULE:FACTORY", help="the function that makes arrays")
     parser.add_argument("--consumer", metavar="MODULE:FUNCTION", help="check this consumer instead of a producer")
     parser.add_argument("--protocol", choices=["all", *rules.PROTOCOLS], default="all", help="the protocol to check (all)")
-    parser.add_argument("--timeout", type=float, default=20, metavar="SECONDS", help="most time without a result (20)")
+    parser.add_argument("--timeout", type=seconds, default=20, metavar="SECONDS", help="most time without a result (20)")
     parser.add_argument("--json", metavar="FILE", help="also write the results as one JSON object; - is the standard output")
     parser.add_argument("--html", metavar="FILE", help="also write the report as one page")
     parser.add_argument("--all", action="store_true", help="also list rules that hold or do not apply")
@@ -128,8 +160,21 @@ def collect(task, seconds):
 
 def main(options):
     """Returns the exit status."""
+    try:
+        return run(options)
+    except BrokenPipeError:
+        raise
+    except Exception:  # status 1 would say that a rule is broken
+        traceback.print_exc()
+        return 2
+
+
+def run(options):
     if (options.producer is None) == (options.consumer is None):
         print("give either MODULE:FACTORY or --consumer MODULE:FUNCTION", file=sys.stderr)
+        return 2
+    if options.json and options.html and os.path.realpath(options.json) == os.path.realpath(options.html):
+        print("--json and --html are the same file", file=sys.stderr)
         return 2
     protocols = rules.PROTOCOLS if options.protocol == "all" else [options.protocol]
     target = options.consumer or options.producer
@@ -140,12 +185,12 @@ def main(options):
         print(f"{target}: {failure}", file=sys.stderr)
         return 2
     made = report.Report(target, bool(options.consumer), protocols, arrays, results)
-    try:
-        for path, text in ((options.json, made.json()), (options.html, made.html() if options.html else "")):
+    for path, text in ((options.json, made.json()), (options.html, made.html() if options.html else "")):
+        try:
             if path and path != "-":
-                pathlib.Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
+                write_file(path, text)
+        except OSError as error:
+            print(f"{path}: {error.strerror}", file=sys.stderr)
+            return 2
     print(made.json() if options.json == "-" else made.text(options.all), end="")
     return 1 if made.broken else 0
