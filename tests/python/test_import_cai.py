@@ -315,6 +315,28 @@ def test_C7_the_stream_object_of_an_array_on_another_device(bi, cuda, second):
         view.release()
 
 
+@pytest.mark.parametrize("is_same", [False, True])
+def test_C7_the_stream_object_of_an_array_does_not_replace_the_stream_of_its_mask(bi, cuda, is_same):
+    handle, other = cuda.stream(), cuda.stream()
+    producer = Producer(cuda, stream=handle, mask=mask_of(cuda, stream=handle if is_same else other))
+    producer.stream = Stream(handle)
+    view = bi.buffer_interface(producer, mask="keep")
+    assert (view.stream, view.mask.stream) == (handle, handle if is_same else other)
+    stream = weakref.ref(producer.stream)
+    del producer.stream
+    gc.collect()
+    assert (stream() is not None) == is_same
+
+
+def test_C7_a_process_opts_out_of_stream_objects_as_well(bi, cuda, monkeypatch):
+    monkeypatch.setenv("BI_CAI_SYNC", "0")
+    handle = cuda.stream()
+    _, view = imported_with(bi, cuda, handle, stream=Stream(handle))
+    assert view.stream is None
+    named = bi.buffer_interface(Producer(cuda, stream=handle), producer_stream=handle)
+    assert named.stream == handle
+
+
 def test_C7_sync_false_leaves_the_order_to_the_caller(cuda, take):
     view = take({"sync": False}, stream=cuda.stream())
     assert view.stream is None

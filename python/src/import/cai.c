@@ -5,6 +5,7 @@
  * Python objects, and refuses numbers that do not fit into the struct.
  */
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "contexts.h"
@@ -292,9 +293,27 @@ struct outcome {
 	struct bi_error err;
 };
 
+/* Returns true if the dictionary has a handle as stream, not 1 or 2, and its mask, if any, has the same. */
+static int names_one_stream(const struct bi_cai *cai)
+{
+	const struct bi_cai *mask = cai->mask;
+
+	return cai->stream_kind == BI_CAI_STREAM_GIVEN && cai->stream > 2 &&
+	       (!mask || (mask->stream_kind == BI_CAI_STREAM_GIVEN && mask->stream == cai->stream));
+}
+
+/* Returns true if the process opts out of synchronisation. The library then ignores the stream of the dictionary. */
+static int is_opted_out(void)
+{
+	const char *sync = getenv("BI_CAI_SYNC");
+
+	return sync && strcmp(sync, "0") == 0;
+}
+
 /*
  * Sets *out to the stream that the caller names, or to the stream of the dictionary if an object is behind it, which
- * the stream keeps alive then [C7]; else to NULL. The handles 1 and 2 are streams of the driver.
+ * the stream keeps alive then [C7]; else to NULL. The library uses *out for the mask as well, and does not opt out of
+ * it.
  */
 static int find_stream(const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 		       struct bi_context *context, struct bi_stream **out)
@@ -303,8 +322,10 @@ static int find_stream(const struct bi_cai *cai, const struct bip_request *reque
 	PyObject *behind = NULL;
 	int rc;
 
-	if (!request->producer_stream && request->sync && cai->stream_kind == BI_CAI_STREAM_GIVEN && cai->stream > 2)
+	if (!request->producer_stream && request->sync && names_one_stream(cai))
 		behind = bip_stream_behind(array, cai->stream);
+	if (behind && is_opted_out())
+		Py_CLEAR(behind);
 	rc = bip_stream_named("producer_stream", behind ? behind : request->producer_stream, context, out);
 	Py_XDECREF(behind);
 	return rc;
