@@ -94,6 +94,7 @@ ACCEPTS(B32_all, "[B-32]")
 		return rc; \
 	}
 
+ALSO(takes_overflow, ((char *)elements)[size] = 1)
 ALSO(takes_wrong, *(char *)elements = (char)(*(char *)elements + 1))
 ALSO(odd_dense, if (x->ndim) memcpy(elements, (const char *)(uintptr_t)(x->handle + x->offset), 6 * x->item_size))
 ALSO(odd_beyond, *(volatile char *)(uintptr_t)(x->handle + x->size))

@@ -10,6 +10,7 @@
 #include "check_child.h"
 
 #define ELEMENTS_SIZE 4096
+#define CANARY 0xa5
 
 /*
  * The array that the consumer is given. Its pages are a guard, the memory, a guard, the numbers (shape, strides and
@@ -184,14 +185,26 @@ static void judge_elements(const struct case_type *type, const struct check_case
 	      "the elements of an array with %s are %s, and should be %s", stage.now->name, said, right);
 }
 
+static void judge_overflow(const unsigned char *elements, size_t size)
+{
+	for (size_t i = size; i < ELEMENTS_SIZE; i++)
+		if (elements[i] != CANARY) {
+			judge(elements_rule(), 0,
+			      "byte %zu of `elements` is written for an array with %s, and `size` is %zu", i,
+			      stage.now->name, size);
+			return;
+		}
+}
+
 /* Passes the array of a case to the consumer. Returns what it returns. */
 static int call_consumer(const struct check_task *task, unsigned char *elements)
 {
 	struct bi_exchange before = stage.given.x;
 	int code;
 
-	memset(elements, 0xa5, ELEMENTS_SIZE);
+	memset(elements, CANARY, ELEMENTS_SIZE);
 	code = ((check_consumer_fn *)task->entry)(&stage.given.x, elements, CASE_COUNT * CASE_ITEM_MAX);
+	judge_overflow(elements, CASE_COUNT * CASE_ITEM_MAX);
 	judge("B-39", stage.releases == 1,
 	      "release is called %d times for an array with %s%s, and has to be called once", stage.releases,
 	      stage.now->name, code ? ", which is refused" : "");
