@@ -190,13 +190,10 @@ struct incoming {
 	char *text; /* the descr in Python's notation, or NULL */
 };
 
-/* Checks that the elements lie in the memory, and the memory in the address space. */
-static int check_reach(const struct bi_exchange *exchange, const struct incoming *incoming, struct bi_error *err)
+/* Checks that the elements lie in the memory. */
+static int check_reach(const struct bi_exchange *exchange, struct bi__span span, struct bi_error *err)
 {
-	struct bi__span span = incoming->span;
-
-	if (exchange->size > UINTPTR_MAX - exchange->handle && !incoming->is_empty &&
-	    !bi__registry_is_object((enum bi_handle_kind)exchange->handle_kind))
+	if (exchange->size > UINT64_MAX - exchange->handle)
 		return bi__fail(err, BI_EBOUNDS, "handle 0x%llx and size %llu are beyond the address space",
 				(unsigned long long)exchange->handle, (unsigned long long)exchange->size);
 	if (span.first < 0 || (uint64_t)span.end > exchange->size)
@@ -241,7 +238,7 @@ static int read_layout(const struct bi_exchange *exchange, struct incoming *inco
 	layout->descr = incoming->text;
 	layout->descr_length = incoming->text ? (uint32_t)strlen(incoming->text) : 0;
 	rc = bi__layout_check(layout, &incoming->span, err);
-	return rc ? rc : check_reach(exchange, incoming, err);
+	return rc ? rc : check_reach(exchange, incoming->span, err);
 }
 
 /*
