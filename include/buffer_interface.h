@@ -1015,7 +1015,9 @@ BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
  * Fills *out with the array, the stream of pending work, and a reference that out->release releases. The memory counts
  * as exported. The struct is read-only if the view is. The caller has set *out to BI_EXCHANGE_INIT; its other content
  * is overwritten without a release. `wishes` are 0 or BI_ACQUIRE_ bits (abi.h). With BI_ACQUIRE_READY, and if work is
- * pending on host memory, blocks the calling thread until the work is complete (`export`), and names no stream.
+ * pending on host memory, blocks the calling thread until the work is complete (`export`), and names no stream. Memory
+ * whose stream was named counts as pending until its last release, because the consumer may make this stream wait for
+ * its work at any time.
  *
  * With BI_ACQUIRE_BORROW *out holds no reference: the view must outlive *out, and out->release only marks the struct as
  * released.

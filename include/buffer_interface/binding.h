@@ -18,6 +18,9 @@
  *   bi_view_is_idle and bi_view_release_is_immediate tell in advance whether a call can block, and
  *   bi_view_export_nonblocking never does.
  *
+ * Attributes
+ *   A language may give the members of an array one by one. bi_view_pending_stream gives the stream of pending work.
+ *
  * Consumers that know one stream
  *   Some protocols let a consumer ask for one stream per device, once, and never name the stream of an array.
  *   bi_view_switch_to_context_stream makes an array ready for them.
@@ -84,6 +87,14 @@ BI_API int bi_view_release_is_immediate(const struct bi_view *view);
  */
 BI_API int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out,
 				      struct bi_error *err);
+
+/*
+ * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. The memory counts as exported.
+ * Unlike the stream of bi_view_export, this one is a reading of the moment: after bi_view_synchronize it is 0 again, so
+ * the caller orders a consumer that makes this stream wait later. Blocks the calling thread if work on host memory is
+ * pending (`export`). BI_EBUSY: the memory is mapped for writing. The handle is borrowed from the view.
+ */
+BI_API int bi_view_pending_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err);
 
 /*
  * Makes a view of memory whose producer names the address of element [0, ..., 0], without a copy. `data` is that

@@ -61,9 +61,8 @@ static PyObject *make_context(const struct bi_view *view)
  * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. Drops the GIL, because
  * another thread that waits for a device may hold the lock of the memory. The caller owns a reference to the view.
  */
-static int find_pending_stream(const struct bi_view *view, uint64_t *stream)
+static int find_pending_stream(const struct bi_view *view, uintptr_t *stream)
 {
-	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 	struct bi_error err;
 	int rc;
 
@@ -71,25 +70,21 @@ static int find_pending_stream(const struct bi_view *view, uint64_t *stream)
 	if (bi_view_is_idle(view))
 		return 0;
 	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_export(view, BI_ACQUIRE_BORROW, &exchange, &err);
+	rc = bi_view_pending_stream(view, stream, &err);
 	Py_END_ALLOW_THREADS
-	if (rc)
-		bip_raise(rc, &err);
-	else if (exchange.order_kind != BI_ORDER_NONE)
-		*stream = exchange.stream;
-	return rc ? -1 : 0;
+	return bip_check(rc, &err, bip_raise);
 }
 
 /* Makes the value of the attribute stream. The caller owns a reference to the view. */
 static PyObject *make_stream(const struct bi_view *view)
 {
-	uint64_t stream;
+	uintptr_t stream;
 
 	if (bi_memory_is_host(bi_view_memory(view)))
 		return Py_NewRef(Py_None);
 	if (find_pending_stream(view, &stream))
 		return NULL;
-	return stream ? PyLong_FromUnsignedLongLong(stream) : Py_NewRef(Py_None);
+	return stream ? PyLong_FromSize_t(stream) : Py_NewRef(Py_None);
 }
 
 /* Raises AttributeError for an attribute cl_... of memory that is not OpenCL memory [O7]. */
@@ -112,13 +107,13 @@ static PyObject *make_cl_context(const struct bi_view *view)
  */
 static PyObject *make_cl_command_queue(const struct bi_view *view)
 {
-	uint64_t stream;
+	uintptr_t stream;
 
 	if (check_opencl(view, "cl_command_queue") || find_pending_stream(view, &stream))
 		return NULL;
 	if (!stream)
 		stream = bi_stream_handle(bi_context_stream(bi_memory_context(bi_view_memory(view))));
-	return PyLong_FromUnsignedLongLong(stream);
+	return PyLong_FromSize_t(stream);
 }
 
 static PyObject *make_offset(const struct bi_view *view)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "buffer_interface/binding.h"
+#include "common/runtime/order.h"
 #include "common/view/export.h"
 #include "common/view/view.h"
 #include "interop/exchange.h"
@@ -137,6 +138,8 @@ static __attribute__((noinline)) int export_any(const struct bi_view *view, uint
 		rc = bi__view_json(view, &out->descr, err);
 	if (!rc)
 		rc = prepare_memory(view->memory, wishes, blocks, &home, err);
+	if (!rc && home)
+		rc = bi__order_name_home(view->memory, blocks, err);
 	if (rc)
 		return rc;
 	put_order(home, out);
@@ -152,14 +155,16 @@ static __attribute__((noinline)) int export_any(const struct bi_view *view, uint
 static inline int is_ready(const struct bi_memory *memory, struct bi_stream **home)
 {
 	const struct bi__backend *backend = memory->backend;
+	unsigned marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 
 	*home = NULL;
-	if (atomic_load_explicit(&memory->marks, memory_order_acquire) != BI__MARK_EXPORTED ||
+	if ((marks & ~(unsigned)BI__MARK_NAMED) != BI__MARK_EXPORTED ||
 	    !(backend->cpu_addressable || bi__dispatch_is_alive(&memory->context->device)))
 		return 0;
 	if (memory->idle)
 		return 1;
-	if (!memory->on_home || backend->exported[memory->block.memory].handle == BI_HANDLE_HOST)
+	if (!(marks & BI__MARK_NAMED) || !memory->on_home ||
+	    backend->exported[memory->block.memory].handle == BI_HANDLE_HOST)
 		return 0;
 	*home = memory->home;
 	bi__stream_share(*home);
@@ -195,4 +200,18 @@ int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishes, stru
 			       struct bi_error *err)
 {
 	return export_view(view, wishes, 0, out, err);
+}
+
+int bi_view_pending_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err)
+{
+	struct bi_stream *home;
+	int rc;
+
+	if (!view || !stream)
+		return bi__fail(err, BI_EINVAL, "view or stream is NULL");
+	*stream = 0;
+	rc = prepare_memory(view->memory, 0, 1, &home, err);
+	if (!rc && home)
+		*stream = home->queue.native;
+	return rc;
 }

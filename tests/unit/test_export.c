@@ -84,9 +84,6 @@ static void an_export_that_would_wait_is_refused_at_once(void **state)
 	(void)state;
 	number_bytes(a);
 	OK(bi_copy(b, a, NULL, &error));
-	OK(bi_view_export_nonblocking(a, 0, &exchange, &error));
-	assert_int_equal(exchange.stream, bi_stream_handle(bi_context_stream(device)));
-	release(&exchange);
 	refuse_at_once(a, BI_ACQUIRE_READY);
 	refuse_at_once(b, 0);
 	OK(bi_view_synchronize(a, &error));
@@ -97,6 +94,47 @@ static void an_export_that_would_wait_is_refused_at_once(void **state)
 	OK(bi_view_export_nonblocking(b, 0, &exchange, &error));
 	release(&exchange);
 	bi_view_release(b);
+	bi_view_release(a);
+}
+
+/* A consumer may use the stream that was named at any time, so each later export names it too. */
+static void a_stream_that_was_named_is_named_again(void **state)
+{
+	struct bi_view *a = NEW_ARRAY(device, "float32", 100);
+	const float one = 1;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+
+	(void)state;
+	OK(bi_fill(a, &one, NULL, &error));
+	for (int i = 0; i < 2; i++) {
+		OK(bi_view_export_nonblocking(a, 0, &exchange, &error));
+		assert_int_equal(exchange.stream, bi_stream_handle(bi_context_stream(device)));
+		release(&exchange);
+		OK(bi_view_synchronize(a, &error));
+		assert_false(bi_view_is_idle(a));
+	}
+	refuse_at_once(a, BI_ACQUIRE_READY);
+	exchange = export_of(a, BI_ACQUIRE_READY);
+	assert_int_equal(exchange.order_kind, BI_ORDER_NONE);
+	release(&exchange);
+	bi_view_release(a);
+}
+
+/* Reading the stream of pending work names it to nobody. */
+static void a_stream_that_was_read_is_gone_after_a_wait(void **state)
+{
+	struct bi_view *a = NEW_ARRAY(device, "float32", 100);
+	const float one = 1;
+	uintptr_t stream = 0;
+
+	(void)state;
+	OK(bi_fill(a, &one, NULL, &error));
+	OK(bi_view_pending_stream(a, &stream, &error));
+	assert_int_equal(stream, bi_stream_handle(bi_context_stream(device)));
+	OK(bi_view_synchronize(a, &error));
+	OK(bi_view_pending_stream(a, &stream, &error));
+	assert_int_equal(stream, 0);
+	REFUSED(BI_EINVAL, bi_view_pending_stream(NULL, &stream, &error));
 	bi_view_release(a);
 }
 
@@ -125,6 +163,8 @@ int main(void)
 		cmocka_unit_test(synchronized_memory_names_nothing),
 		cmocka_unit_test(host_memory_is_complete_when_it_is_exported),
 		cmocka_unit_test(an_export_that_would_wait_is_refused_at_once),
+		cmocka_unit_test(a_stream_that_was_named_is_named_again),
+		cmocka_unit_test(a_stream_that_was_read_is_gone_after_a_wait),
 		cmocka_unit_test(an_export_that_would_call_the_driver_is_refused),
 	};
 	int failed;

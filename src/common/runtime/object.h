@@ -211,7 +211,6 @@ struct bi__order {
 
 	/* Result of earlier steps. */
 	bool pending; /* device memory: work was not seen complete */
-	bool consumed; /* a consumer works on the home stream without calling the library: `pending` stays set */
 	bool captured; /* a graph uses the memory */
 	bool failed; /* work on the memory failed. Work before the failed work may still run: no reuse by the pool */
 	bool lost; /* the end of work can never be known: the memory is never freed */
@@ -261,7 +260,10 @@ struct bi__retirement {
 enum bi__memory_mark {
 	BI__MARK_EXPORTED = 1, /* the handle has escaped: the memory is never pooled and never copied inline */
 	BI__MARK_INLINE = 2, /* a thread copies bytes of the memory inline, and holds its lock */
-	BI__MARK_WRITTEN = 4 /* the memory is mapped for writing; changed under its lock */
+	BI__MARK_WRITTEN = 4, /* the memory is mapped for writing; changed under its lock */
+	/* Other code may enqueue work on the home stream without calling the library. Set under the lock, never cleared:
+	 * `pending` stays set. */
+	BI__MARK_NAMED = 8
 };
 
 struct bi_memory {
@@ -351,7 +353,9 @@ __attribute__((cold, noinline)) int bi__memory_mark_first_export(struct bi_memor
  */
 static inline int bi__memory_mark_exported(struct bi_memory *memory, int blocks, struct bi_error *err)
 {
-	if (atomic_load_explicit(&memory->marks, memory_order_acquire) == BI__MARK_EXPORTED)
+	unsigned marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
+
+	if ((marks & ~(unsigned)BI__MARK_NAMED) == BI__MARK_EXPORTED)
 		return BI_OK;
 	return bi__memory_mark_first_export(memory, blocks, err);
 }

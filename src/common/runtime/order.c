@@ -20,7 +20,7 @@ void bi__order_init(struct bi__order *order)
 {
 	order->is_capturing = order->is_checked = false;
 	clear_leftovers(&order->leftovers);
-	order->pending = order->consumed = order->captured = order->failed = order->lost = false;
+	order->pending = order->captured = order->failed = order->lost = false;
 	order->epoch = 0;
 	order->first_use = no_first_use;
 	order->unrecorded = NULL;
@@ -125,6 +125,20 @@ void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
 		release_leftovers(&other);
 	if (is_left)
 		release_leftovers(&left);
+}
+
+int bi__order_name_home(struct bi_memory *memory, int blocks, struct bi_error *err)
+{
+	if (memory->marks & BI__MARK_NAMED)
+		return BI_OK;
+	if (blocks)
+		bi__order_lock(memory, NULL);
+	else if (!bi__order_try_lock(memory))
+		return bi__fail(err, BI_EBUSY, "another thread works on the memory");
+	atomic_fetch_or(&memory->marks, BI__MARK_NAMED);
+	memory->order.pending = true;
+	bi__order_unlock(memory, NULL);
+	return BI_OK;
 }
 
 void bi__order_unlock_all(struct bi_memory *const *memories, size_t count)
@@ -238,7 +252,7 @@ static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_fai
 		last_use = bi__order_take_last_use(memory);
 		bi__order_end_host_use(memory, last_use.context);
 		bi__order_clear_points(memory);
-		memory->order.pending = memory->order.consumed;
+		memory->order.pending = memory->marks & BI__MARK_NAMED;
 		bi__order_note_idle(memory);
 	}
 	pthread_mutex_unlock(&memory->lock);
@@ -465,9 +479,8 @@ static int is_private_locked(const struct bi_memory *memory, const struct bi_str
 	const struct bi__order *order = &memory->order;
 
 	/* An event belongs to the context of its stream, so the memory could outlive the event of another context. */
-	return !(memory->marks & BI__MARK_EXPORTED) && memory->own && memory->home &&
-	       stream->context == context_of_points(memory) && !order->consumed && !order->captured &&
-	       !order->is_capturing;
+	return !(memory->marks & (BI__MARK_EXPORTED | BI__MARK_NAMED)) && memory->own && memory->home &&
+	       stream->context == context_of_points(memory) && !order->captured && !order->is_capturing;
 }
 
 /* The handle of a per-thread stream is another stream on each thread, so it has no number. */

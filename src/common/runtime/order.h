@@ -50,6 +50,11 @@ void bi__order_note_idle(struct bi_memory *memory);
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b);
 /* Unlocks the memories, then releases the references that the step no longer needs. This may close a context. */
 void bi__order_unlock(struct bi_memory *a, struct bi_memory *b);
+/*
+ * Marks the home stream as named to other code. From now on the memory counts as pending. With `blocks` 0, returns
+ * BI_EBUSY and marks nothing if another thread has the lock of the memory.
+ */
+int bi__order_name_home(struct bi_memory *memory, int blocks, struct bi_error *err);
 /* The number of memories that one step locks at most. */
 #define BI__STEP_MEMORIES 32
 

@@ -43,8 +43,8 @@ static int is_reusable(const struct bi_context *context, const struct bi_memory 
 {
 	if (!memory->own || memory->backend != context->device.backend)
 		return 0;
-	if (memory->marks & BI__MARK_EXPORTED || memory->order.consumed || memory->order.captured ||
-	    memory->order.failed || memory->order.lost || memory->order.unrecorded)
+	if (memory->marks & (BI__MARK_EXPORTED | BI__MARK_NAMED) || memory->order.captured || memory->order.failed ||
+	    memory->order.lost || memory->order.unrecorded)
 		return 0;
 	if (memory->block.host && (memory->order.pending || memory->order.last_use.context))
 		return 0;

@@ -266,7 +266,7 @@ static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, st
 	if (rc)
 		return rc;
 	memory->home = home;
-	memory->order.consumed = true;
+	atomic_fetch_or(&memory->marks, BI__MARK_NAMED);
 	rc = bi__order_check_capture_locked(home, memory, NULL, err);
 	return rc ? rc : bi__order_end_locked(memory, home, err);
 }

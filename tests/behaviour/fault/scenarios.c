@@ -901,6 +901,7 @@ void scenario_bindings(struct scenario_state *state)
 	struct bi_layout layout;
 	struct bi_view *array, *wrapped = NULL, *host = NULL;
 	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	uintptr_t stream;
 
 	open_device(state);
 	array = new_array(state, state->context, ROWS, COLUMNS);
@@ -908,6 +909,7 @@ void scenario_bindings(struct scenario_state *state)
 	if (has_failed(state) || !went_well(state, bi_layout_init(&layout, dtype, 2, shape, NULL, 0, state->err)))
 		return;
 	(void)bi_view_release_is_immediate(array);
+	went_well(state, bi_view_pending_stream(array, &stream, state->err));
 	if (went_well(state, bi_view_export_nonblocking(array, 0, &exchange, state->err)))
 		exchange.release(&exchange);
 	went_well(state, bi_view_switch_to_context_stream(array, state->err));

@@ -93,6 +93,40 @@ static void row_11_work_follows_a_consumer_that_hands_back(void **state)
 	hand_back_to_export(1);
 }
 
+/* A consumer that keeps the array may use the stream that was named at any time, also after a synchronisation. */
+static void row_21_a_named_stream_gets_work_after_a_wait(void **state)
+{
+	struct bi_stream *home = home_of(fixture.context);
+	struct bi_stream *consumer = new_producer_in(fixture.context, BI_STREAM_IN_ORDER);
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, nobody), *from = wrap(PLACE_DEVICE, 7, nobody);
+	struct bi_view *to = wrap(PLACE_DEVICE, 2, nobody);
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	struct bi_event *event;
+	struct gate *gate;
+
+	(void)state;
+	fill(view, 3, NULL);
+	OK(bi_view_export(view, 0, &exchange, &error));
+	assert_int_equal(exchange.stream, bi_stream_handle(home));
+	OK(bi_view_synchronize(view, &error));
+	expect_waits("synchronize", 1);
+	gate = close_gate(consumer);
+	raw_copy(consumer, view, from);
+	OK(bi_event_record(consumer, &event, &error));
+	raw_wait(home, bi_event_handle(event));
+	exchange.release(&exchange);
+	assert_exported_stream(view, home);
+	copy(to, view, new_stream(BI_STREAM_IN_ORDER));
+	settle();
+	assert_int_equal(value_of(to), 2);
+	open_and_finish(gate);
+	assert_int_equal(value_of(to), 7);
+	bi_event_release(event);
+	bi_view_release(view);
+	bi_view_release(from);
+	bi_view_release(to);
+}
+
 /* `done` refuses a stream or event that the library cannot wait for, so that the consumer waits itself. */
 static void row_11_a_wrong_hand_back_is_refused(void **state)
 {
@@ -235,6 +269,7 @@ int exchange_rows(void)
 		ROW(row_11_pending_memory_names_its_home, NEED_DEVICE),
 		ROW(row_11_a_consumer_waits_for_the_stream, NEED_GATE),
 		ROW(row_11_work_follows_a_consumer_that_hands_back, NEED_GATE),
+		ROW(row_21_a_named_stream_gets_work_after_a_wait, NEED_GATE),
 		ROW(row_11_a_wrong_hand_back_is_refused, NEED_DEVICE),
 		ROW(row_11_an_import_waits, NEED_GATE),
 		ROW(row_11_first_use_events_are_taken_over_by_the_home, NEED_GATE),
