@@ -944,7 +944,13 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	order->pending = true;
 	if (memory->idle)
 		memory->idle = false; /* before the mark is read: the thread that sets it reads `idle` after that */
-	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : bi__order_gather_locked(memory, err);
+	if (rc || !(memory->marks & BI__MARK_EXPORTED))
+		return rc;
+	rc = bi__order_gather_locked(memory, err);
+	/* The gather may have released what the step recorded a moment ago. */
+	step->home = step->end = NULL;
+	step->end_count = 0;
+	return rc;
 }
 
 void bi__order_catch_up_locked(struct bi_memory *memory)

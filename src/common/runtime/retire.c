@@ -246,7 +246,8 @@ static int is_done(struct bi_context *context, struct bi_memory *memory)
 
 /*
  * Blocks the calling thread until the work on the memory is done. If the driver cannot wait for the event, waits for
- * all work on the context stream. Returns 0 if that fails too, else 1.
+ * all work on the context stream. Host memory may have work on another stream, so its event is queried again. Returns 0
+ * if the end of the work is not known then, else 1.
  */
 static int wait_until_done(struct bi_context *context, struct bi_memory *memory, enum bi__wait_reason reason)
 {
@@ -255,7 +256,9 @@ static int wait_until_done(struct bi_context *context, struct bi_memory *memory,
 
 	if (rc == BI_EPRODUCER)
 		memory->order.failed = 1;
-	return rc == BI_OK || rc == BI_EPRODUCER || bi__stream_finish(&context->stream, NULL) == BI_OK;
+	if (rc == BI_OK || rc == BI_EPRODUCER)
+		return 1;
+	return bi__stream_finish(&context->stream, NULL) == BI_OK && (memory->home || is_done(context, memory));
 }
 
 static int is_wanted(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)

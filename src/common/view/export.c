@@ -117,12 +117,32 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 	return rc;
 }
 
-/* Makes `home` wait for the consumer's stream or event, and records that as work on the memory. */
+/*
+ * Refuses a consumer whose stream takes part in another capture than the home stream, or in none while that is captured.
+ * No query tells of an event that it was recorded in a capture.
+ */
+static int check_consumer(struct bi_stream *home, const struct bi__acceptance *consumer)
+{
+	uint64_t home_id, id;
+	int rc;
+
+	bi__stream_share(home);
+	if (consumer->event)
+		return BI_OK;
+	rc = bi__stream_capture(home, &home_id, NULL);
+	if (!rc)
+		rc = bi__stream_capture(consumer->stream, &id, NULL);
+	return rc || id == home_id ? rc : BI_ECAPTURE;
+}
+
+/* Makes the home stream wait for the consumer's stream or event, and records that as work on the memory. */
 static int follow_consumer_locked(struct bi_memory *memory, const struct bi__acceptance *consumer)
 {
 	struct bi_stream *home = memory->home ? memory->home : &memory->context->stream;
 	int rc = bi__order_check_capture_locked(home, memory, NULL, NULL);
 
+	if (!rc)
+		rc = check_consumer(home, consumer);
 	if (!rc && memory->backend->synchronous)
 		rc = bi__order_begin_locked(memory, home, NULL);
 	if (!rc)

@@ -426,6 +426,26 @@ static void row_27_events_and_joins(void **state)
 	bi_event_release(event);
 }
 
+/* A consumer that is being captured cannot hand back, or the home stream would become part of its graph. */
+static void row_11_a_hand_back_in_a_capture_is_refused(void **state)
+{
+	struct bi_stream *consumer = new_producer_in(fixture.context, BI_STREAM_IN_ORDER);
+	struct bi_view *views[2] = { wrap(PLACE_DEVICE, 1, nobody), wrap(PLACE_HOST, 1, nobody) };
+	struct bi_exchange exchange;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		exchange = (struct bi_exchange)BI_EXCHANGE_INIT;
+		OK(bi_view_export(views[i], 0, &exchange, &error));
+		begin_capture(consumer, BI__CU_CAPTURE_MODE_RELAXED);
+		assert_int_not_equal(exchange.done(&exchange, BI_ORDER_CUDA, bi_stream_handle(consumer), 0), 0);
+		end_and_drop(consumer);
+		assert_int_equal(exchange.done(&exchange, BI_ORDER_CUDA, bi_stream_handle(consumer), 0), 0);
+		exchange.release(&exchange);
+		bi_view_release(views[i]);
+	}
+}
+
 /* What was written through a mapping does not become part of a graph; it is still there when the capture has ended. */
 static void unmap_while(struct bi_stream *captured, struct bi_view *view)
 {
@@ -688,6 +708,7 @@ int capture_rows(void)
 		ROW(row_27_a_capture_elsewhere_is_not_disturbed, NEED_CUDA),
 		ROW(row_27_own_memory_of_a_graph_lives_until_the_context_closes, NEED_CUDA),
 		ROW(row_27_a_release_is_put_off, NEED_CUDA),
+		ROW(row_11_a_hand_back_in_a_capture_is_refused, NEED_CUDA),
 		ROW(row_27_events_and_joins, NEED_CUDA),
 		ROW(row_21_unmap_in_a_capture_is_refused, NEED_CUDA),
 		ROW(row_21_unmap_in_a_capture_of_the_context_stream, NEED_CUDA),
