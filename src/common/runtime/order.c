@@ -923,6 +923,18 @@ static int end_shared_locked(struct bi_memory *memory, struct bi__step *step, st
 	return rc;
 }
 
+/* Does the gather for memory that another thread has exported during the step. */
+static __attribute__((cold, noinline)) int gather_exported_locked(struct bi_memory *memory, struct bi__step *step,
+								  struct bi_error *err)
+{
+	int rc = bi__order_gather_locked(memory, err);
+
+	/* The gather may have released what the step recorded a moment ago. */
+	step->home = step->end = NULL;
+	step->end_count = 0;
+	return rc;
+}
+
 static inline int record_end_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
 				    struct bi__fence *end, struct bi_error *err)
 {
@@ -944,13 +956,7 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	order->pending = true;
 	if (memory->idle)
 		memory->idle = false; /* before the mark is read: the thread that sets it reads `idle` after that */
-	if (rc || !(memory->marks & BI__MARK_EXPORTED))
-		return rc;
-	rc = bi__order_gather_locked(memory, err);
-	/* The gather may have released what the step recorded a moment ago. */
-	step->home = step->end = NULL;
-	step->end_count = 0;
-	return rc;
+	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : gather_exported_locked(memory, step, err);
 }
 
 void bi__order_catch_up_locked(struct bi_memory *memory)

@@ -118,8 +118,8 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 }
 
 /*
- * Refuses a consumer whose stream takes part in another capture than the home stream, or in none while that is captured.
- * No query tells of an event that it was recorded in a capture.
+ * Refuses a consumer whose stream takes part in another capture than the home stream, or in none while that is
+ * captured. No query tells of an event that it was recorded in a capture.
  */
 static int check_consumer(struct bi_stream *home, const struct bi__acceptance *consumer)
 {
@@ -166,7 +166,7 @@ int bi__exchange_done(struct bi_memory *memory, const struct bi_exchange *self, 
 	order.done = self->done;
 	rc = bi__exchange_accept(memory->context, &order, &consumer, NULL);
 	if (rc || kind == BI_ORDER_NONE)
-		return rc;
+		return rc ? rc : bi__dispatch_alive(&memory->context->device, NULL);
 	bi__order_lock(memory, NULL);
 	rc = follow_consumer_locked(memory, &consumer);
 	bi__order_unlock(memory, NULL);

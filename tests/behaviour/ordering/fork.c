@@ -17,6 +17,7 @@ struct inherited {
 	struct bi_view *device, *other, *host;
 	struct bi_context *host_context;
 	struct bi_view *on_host; /* of host_context */
+	struct bi_exchange exchange; /* of other */
 };
 
 /* In the child a failed check ends the process; the code is the line. */
@@ -52,6 +53,9 @@ static void use_arrays(const struct inherited *in)
 	FORKED(bi_view_synchronize(in->device, NULL));
 	FORKED(bi_view_export(in->device, 0, &exchange, NULL));
 	FORKED(bi_view_export(in->device, BI_ACQUIRE_READY, &exchange, NULL));
+	exchange = in->exchange;
+	CHECK(exchange.done(&exchange, BI_ORDER_NONE, 0, 0));
+	exchange.release(&exchange);
 }
 
 static void use_streams(const struct inherited *in)
@@ -146,7 +150,7 @@ static void fork_and_wait(const struct inherited *in)
 
 static void row_20_fork(void **state)
 {
-	struct inherited in = { .stream = new_stream(BI_STREAM_IN_ORDER) };
+	struct inherited in = { .stream = new_stream(BI_STREAM_IN_ORDER), .exchange = BI_EXCHANGE_INIT };
 
 	(void)state;
 	in.device = wrap(PLACE_DEVICE, 1, nobody);
@@ -154,12 +158,14 @@ static void row_20_fork(void **state)
 	in.host = wrap(PLACE_HOST, 2, nobody);
 	in.host_context = open_context("host", (struct bi_options)BI_OPTIONS_INIT);
 	in.on_host = wrap_in(in.host_context, PLACE_HOST, 3, nobody);
+	OK(bi_view_export(in.other, 0, &in.exchange, &error));
 	fill(in.device, 4, in.stream);
 	OK(bi_event_record(in.stream, &in.event, &error));
 	fork_and_wait(&in);
 	fill(in.device, 5, NULL);
 	finish_all();
 	assert_int_equal(value_of(in.device), 5);
+	in.exchange.release(&in.exchange);
 	bi_event_release(in.event);
 	bi_view_release(in.device);
 	bi_view_release(in.other);
