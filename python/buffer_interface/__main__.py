@@ -5,11 +5,12 @@
     python -m buffer_interface check MODULE:FACTORY
     python -m buffer_interface --version
 
-`devices` prints the same as the command `bi devices`. `show` prints the layout and the elements of a NumPy file.
+`devices` prints the same list as the command `bi devices`. `show` prints the layout and the elements of a NumPy file.
 `check` judges the arrays of another library by the rules of the protocols that they have.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -117,7 +118,8 @@ def print_file(path):
 
 
 def list_devices(as_json):
-    found, default = devices(), os.environ.get("BI_DEVICE") or None
+    default = os.fsencode(os.environ.get("BI_DEVICE", "")).decode(errors="replace") or None
+    found = devices()
     (print_json if as_json else print_table)(found, default)
     return 0
 
@@ -142,16 +144,22 @@ def parse(arguments):
 
 def main(arguments=None):
     options = parse(arguments)
-    status = 2 if options.command == "check" else 0  # if the reader closes the pipe before the result is known
+    is_check = options.command == "check"  # its status 1 says that a rule is broken
+    status = 2 if is_check else 0  # if the reader closes the pipe before the result is known
     try:
-        if options.command == "check":
-            status = check.main(options)
+        if is_check:
+            status, text = check.main(options)
+            print(text, end="")
         else:
             status = print_file(options.file) if options.command == "show" else list_devices(options.json)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has closed the pipe. Nothing may be flushed at exit, because that would fail again.
+    except (OSError, UnicodeEncodeError) as error:
+        # Nothing may be flushed at exit, because that would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # a reader that closes the pipe has read enough
+            status = 2 if is_check else 1
+            with contextlib.suppress(OSError):
+                print(f"standard output: {error}", file=sys.stderr)
     return status
 
 

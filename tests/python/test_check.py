@@ -1,7 +1,10 @@
 """The checker: each rule finds the offender that was made for it, and the right producers and consumers pass."""
 
 import json
+import os
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -167,6 +170,55 @@ def test_a_report_replaces_a_file_and_keeps_its_mode(tmp_path):
     assert json.loads(old.read_text()) == json.loads(new.read_text()) and link.is_symlink()
     assert (old.stat().st_mode & 0o777, new.stat().st_mode & 0o111) == (0o604, 0)
     assert main(["check", "offenders:right", "--json", "/dev/null"]) == 0
+
+
+def shell(words):
+    """Runs `check` with the words."""
+    line = f"({sys.executable} -m buffer_interface check {words})"
+    return subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("redirected", ["--json /dev/stdout", "--json -", "--json /dev/fd/3 3>&1 >/dev/null"])
+def test_a_report_goes_into_a_pipe(redirected):
+    got = shell(f"offenders:right {redirected}")
+    assert (got.returncode, got.stderr) == (0, "") and json.loads(got.stdout)["target"] == "offenders:right"
+
+
+def test_a_report_goes_into_the_file_that_is_the_standard_output(tmp_path):
+    page = tmp_path / "page.html"
+    assert shell(f"offenders:right --html {page} >{page}").returncode == 0
+    assert page.read_text().startswith("<!DOCTYPE html>") and "rules are broken" not in page.read_text().split("</html>")[1]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize("words", ["offenders:right", "offenders:dlpack --all --json -", "offenders:returns_bad"])
+def test_a_report_that_nobody_gets_is_no_broken_rule(words):
+    got = shell(f"{words} >/dev/full")
+    assert got.returncode == 2 and got.stderr.startswith("standard output: ") and got.stderr.count("\n") == 1
+
+
+def test_a_reader_that_stops_early_does_not_change_the_status():
+    got = shell("offenders:returns_bad --all; echo $? >&2) | (true")
+    assert got.stderr == "1\n"
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_check(capfd, tmp_path, monkeypatch, option):
+    def refused(path, *words):
+        assert main(["check", "offenders:right", option, str(path)]) == 2
+        text = capfd.readouterr().err
+        assert text.startswith(f"{path}: ") and text.count("\n") == 1 and all(word in text for word in words)
+
+    monkeypatch.setattr(command, "collect", None)
+    refused(tmp_path / "none/r", f"no folder {tmp_path}/none", "mkdir -p")
+    refused(tmp_path, "a folder")
+    report, access = tmp_path / "r", os.access
+    report.write_text("precious")
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(report) and access(path, mode))
+    refused(report, "write-protected")
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(tmp_path) and access(path, mode))
+    refused(report, f"the folder {tmp_path} cannot be written")
+    assert report.read_text() == "precious" and list(tmp_path.iterdir()) == [report]
 
 
 @pytest.mark.parametrize("seconds", ["-1", "0", "nan", "inf", "1e9", "x"])

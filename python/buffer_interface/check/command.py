@@ -37,12 +37,42 @@ def seconds(text):
     raise argparse.ArgumentTypeError(f"{text!r}; a number of seconds from 1 to 3600 is expected")
 
 
+def is_stdout(path):
+    """Returns true for "-" and for a path of the file or the pipe that is the standard output."""
+    try:
+        return path == "-" or os.path.samestat(os.stat(path), os.fstat(1))
+    except OSError:
+        return False
+
+
+def regular_file(path):
+    """Returns the path of the file that a report makes or replaces, or None for a device, a pipe or a folder."""
+    target = os.path.realpath(path)  # names no file if the path is that of a pipe: /dev/fd/3
+    return None if os.path.exists(path) and not os.path.isfile(target) else target
+
+
+def why_not_writable(path):
+    """Returns the reason why a report cannot be written, or None. A file is replaced, so its folder is written too."""
+    target = regular_file(path)
+    if os.path.isdir(path):
+        return "a folder; the path of a file is expected"
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        return "the file is write-protected; chmod u+w changes that"
+    folder = os.path.dirname(target) if target else None
+    if folder and not os.path.isdir(folder):
+        return f"there is no folder {folder}; mkdir -p makes it"
+    if folder and not os.access(folder, os.W_OK | os.X_OK):
+        return f"the folder {folder} cannot be written, and the report is made in it before it replaces the file"
+    return None
+
+
 def write_file(path, text):
     """Writes a file completely or not at all. A device or a pipe is written directly."""
-    path = os.path.realpath(path)
-    if os.path.exists(path) and not os.path.isfile(path):
+    target = regular_file(path)
+    if target is None:
         pathlib.Path(path).write_text(text, encoding="utf-8")
         return
+    path = target
     os.umask(mask := os.umask(0))
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~mask
     descriptor, temporary = tempfile.mkstemp(prefix=".bi-", dir=os.path.dirname(path))
@@ -61,8 +91,8 @@ def add_arguments(parser):
     parser.add_argument("--consumer", metavar="MODULE:FUNCTION", help="check this consumer instead of a producer")
     parser.add_argument("--protocol", choices=["all", *rules.PROTOCOLS], default="all", help="the protocol to check (all)")
     parser.add_argument("--timeout", type=seconds, default=20, metavar="SECONDS", help="most time without a result (20)")
-    parser.add_argument("--json", metavar="FILE", help="also write the results as one JSON object; - is the standard output")
-    parser.add_argument("--html", metavar="FILE", help="also write the report as one page")
+    parser.add_argument("--json", metavar="FILE", help="also write the results as one JSON object; - prints it in place of the text")
+    parser.add_argument("--html", metavar="FILE", help="also write the report as one page; - prints it in place of the text")
     parser.add_argument("--all", action="store_true", help="also list rules that hold or do not apply")
 
 
@@ -159,38 +189,45 @@ def collect(task, seconds):
 
 
 def main(options):
-    """Returns the exit status."""
+    """Returns the exit status and the text for the standard output."""
     try:
         return run(options)
-    except BrokenPipeError:
-        raise
+    except Failure as failure:
+        print(failure, file=sys.stderr)
     except Exception:  # status 1 would say that a rule is broken
         traceback.print_exc()
-        return 2
+    return 2, ""
+
+
+def check_paths(paths):
+    """Raises Failure if a report cannot be written. The check takes minutes, so this comes first."""
+    if len(paths) == 2 and (len({os.path.realpath(path) for path in paths}) == 1 or all(map(is_stdout, paths))):
+        raise Failure("--json and --html are the same file")
+    for path in paths:
+        reason = None if is_stdout(path) else why_not_writable(path)
+        if reason:
+            raise Failure(f"{path}: {reason}")
 
 
 def run(options):
     if (options.producer is None) == (options.consumer is None):
-        print("give either MODULE:FACTORY or --consumer MODULE:FUNCTION", file=sys.stderr)
-        return 2
-    if options.json and options.html and os.path.realpath(options.json) == os.path.realpath(options.html):
-        print("--json and --html are the same file", file=sys.stderr)
-        return 2
+        raise Failure("give either MODULE:FACTORY or --consumer MODULE:FUNCTION")
+    check_paths([path for path in (options.json, options.html) if path])
     protocols = rules.PROTOCOLS if options.protocol == "all" else [options.protocol]
     target = options.consumer or options.producer
     task = {"target": target, "consumer": bool(options.consumer), "protocols": protocols}
     try:
         arrays, results = collect(task, options.timeout)
     except Failure as failure:
-        print(f"{target}: {failure}", file=sys.stderr)
-        return 2
+        raise Failure(f"{target}: {failure}") from None
     made = report.Report(target, bool(options.consumer), protocols, arrays, results)
-    for path, text in ((options.json, made.json()), (options.html, made.html() if options.html else "")):
+    shown = made.text(options.all)
+    for path, make in ((options.json, made.json), (options.html, made.html)):
         try:
-            if path and path != "-":
-                write_file(path, text)
+            if path and is_stdout(path):
+                shown = make()
+            elif path:
+                write_file(path, make())
         except OSError as error:
-            print(f"{path}: {error.strerror}", file=sys.stderr)
-            return 2
-    print(made.json() if options.json == "-" else made.text(options.all), end="")
-    return 1 if made.broken else 0
+            raise Failure(f"{path}: {error.strerror}") from None
+    return (1 if made.broken else 0), shown
