@@ -216,20 +216,28 @@ def test_L1_array_that_is_released_while_its_memory_is_locked(bi, new_queue, gat
     """The read has begun and waits for the lock. The memory of a view that is freed too early gets another view."""
     source, closed = pending(new_queue(), gate, LARGE)
     host, target = zeros(LARGE, "|u1", device="host"), zeros(LARGE, "|u1", device="opencl")
-    part, got = target[16:], []
+    part, got, begun = target[16:], [], threading.Event()
+
+    def read_part():
+        begun.set()
+        got.append(READS[read](bi, part))
+
     target.fill(0)
     copyto(host, source)
-    threads = [threading.Thread(target=copyto, args=(target, host)), threading.Thread(target=lambda: got.append(READS[read](bi, part)))]
+    threads = [threading.Thread(target=copyto, args=(target, host)), threading.Thread(target=read_part)]
     for thread in threads:
         thread.start()
         time.sleep(DELAY)
+    begun.wait()
+    time.sleep(DELAY)
+    is_waiting = threads[1].is_alive()
     part.release()
     others = [target[i : i + 1, None, None] for i in range(64)]  # noqa: F841
     closed.open()
     for thread in threads:
         thread.join()
     start = target.host_pointer
-    assert got == ([start and start + 16] if read == "host_pointer" else [16])
+    assert is_waiting and got == ([start and start + 16] if read == "host_pointer" else [16])
 
 
 def test_array_that_is_released_while_it_is_copied_for_a_capsule(new_queue, gate):
@@ -237,6 +245,7 @@ def test_array_that_is_released_while_it_is_copied_for_a_capsule(new_queue, gate
     queue = new_queue()
     view, closed = pending(queue, gate)
     other = pyopencl.CommandQueue(queue.context)
+    ended = []
 
     def release():
         time.sleep(DELAY)
@@ -248,11 +257,13 @@ def test_array_that_is_released_while_it_is_copied_for_a_capsule(new_queue, gate
         closed.open()
         time.sleep(DELAY)
         later.open()
+        ended.append(True)
 
     thread = threading.Thread(target=release)
     thread.start()
-    view.__dlpack__(max_version=(1, 0), dl_device=(dl.CPU, 0), copy=True)
+    capsule = view.__dlpack__(max_version=(1, 0), dl_device=(dl.CPU, 0), copy=True)
     thread.join()
+    assert ended and buffer_interface(capsule).nbytes == 1024
 
 
 # Transfers in pieces (src/common/copy/chunked.c) wait for a piece without the locks of the two arrays
