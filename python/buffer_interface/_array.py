@@ -167,7 +167,8 @@ def ravel(array):
 
 def _axis_in(axis, ndim):
     if not -ndim <= axis < ndim:
-        raise IndexError(f"axis {axis} of an array with {ndim} axes")
+        shown = axis if -(2**63) <= axis < 2**63 else "of too many digits"  # Python prints at most 4300
+        raise IndexError(f"axis {shown} of an array with {ndim} axes")
     return axis % ndim
 
 

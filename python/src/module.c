@@ -62,7 +62,7 @@ static PyMethodDef functions[] = {
 	  "trust            True: accept handles that cannot be checked\n"
 	  "protocol         use this protocol only: 'native', 'pyopencl', 'cuda_array_interface', 'dlpack', 'draft',\n"
 	  "                 'buffer', 'array_struct' or 'array_interface'. Without it they are tried in this order,\n"
-	  "                 but DLPack comes before a CUDA dictionary that names no stream\n"
+	  "                 but DLPack comes before a CUDA dictionary that names neither a stream nor a mask\n"
 	  "copy             True: return a dense copy on the same device\n\n"
 	  "A NumPy array is read by the buffer protocol. A DLPack capsule is accepted as well. The strides and\n"
 	  "the offset of the result are in bytes.\n\n"
@@ -95,9 +95,9 @@ static PyMethodDef functions[] = {
 	  "Like empty(), with every byte set to 0. The fill is enqueued." },
 	{ "full", FAST(bip_full), FAST_WORDS,
 	  "full(shape, value, dtype=None, *, device='auto', stream=None)\n--\n\n"
-	  "Like empty(), with every element set to the value. Without a dtype the type is NumPy's for the value: that of\n"
-	  "a NumPy scalar, else bool, int64, float64 or complex128. The fill is enqueued. OverflowError for an integer\n"
-	  "that does not fit.\n\n"
+	  "Like empty(), with every element set to the value: a number, or an array of one element. Without a dtype the\n"
+	  "type is NumPy's for the value: that of an array or a NumPy scalar, else bool, int64, float64 or complex128. The\n"
+	  "fill is enqueued. OverflowError for an integer that does not fit.\n\n"
 	  ">>> buffer_interface.full((2, 3), 7, device='host').tolist()\n"
 	  "[[7, 7, 7], [7, 7, 7]]" },
 	{ "empty_like", FAST(bip_empty_like), FAST_WORDS,

@@ -135,15 +135,20 @@ static int read_stream(const char *name, PyObject *object, const struct bi_backe
 	return rc == 1 ? 0 : -1;
 }
 
-/* Returns true if the object is a stream object, not a number, whose handle is `handle`. Leaves no exception. */
-static int has_handle(PyObject *object, uintptr_t handle)
+/*
+ * Returns the object if it is a stream object, not a number, whose handle is `handle`. Otherwise releases it and
+ * returns NULL, perhaps with an exception that bip_clear_error keeps. `object` may be NULL with an exception.
+ */
+static PyObject *only_with_handle(PyObject *object, uintptr_t handle)
 {
 	uintptr_t found = 0;
 	int is_behind =
 		object && !PyIndex_Check(object) && read_stream_object(object, 1, &found) == 1 && found == handle;
 
-	PyErr_Clear();
-	return is_behind;
+	if (bip_clear_error() == 0 && is_behind)
+		return object;
+	Py_XDECREF(object);
+	return NULL;
 }
 
 /* CuPy's current stream object, as a new reference; or NULL, perhaps with an exception. */
@@ -159,18 +164,9 @@ static PyObject *current_stream_of_cupy(void)
 
 PyObject *bip_stream_behind(PyObject *array, uintptr_t handle)
 {
-	PyObject *found = PyObject_GetAttr(array, bip_name.stream);
+	PyObject *found = only_with_handle(PyObject_GetAttr(array, bip_name.stream), handle);
 
-	PyErr_Clear();
-	if (has_handle(found, handle))
-		return found;
-	Py_XDECREF(found);
-	found = current_stream_of_cupy();
-	PyErr_Clear();
-	if (has_handle(found, handle))
-		return found;
-	Py_XDECREF(found);
-	return NULL;
+	return found || PyErr_Occurred() ? found : only_with_handle(current_stream_of_cupy(), handle);
 }
 
 int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **out)

@@ -15,8 +15,8 @@ int bip_stream(PyObject *object, struct bi_context *context, struct bi_stream **
 int bip_stream_named(const char *name, PyObject *object, struct bi_context *context, struct bi_stream **out);
 /*
  * Returns the object whose handle a producer gave as the stream of `array`: the attribute `stream` of the array, or
- * CuPy's current stream. NULL, without an exception, if neither has that handle. While a view keeps the object, the
- * stream is not destroyed: the array itself may not keep it.
+ * CuPy's current stream. Returns NULL without an exception if neither has that handle, or with an exception that
+ * bip_clear_error keeps. While a view keeps the object, the stream is not destroyed: the array itself may not keep it.
  */
 PyObject *bip_stream_behind(PyObject *array, uintptr_t handle);
 

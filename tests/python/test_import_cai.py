@@ -315,6 +315,27 @@ def test_C7_the_stream_object_of_an_array_on_another_device(bi, cuda, second):
         view.release()
 
 
+@pytest.mark.parametrize("where", ["array", "stream", "cupy"])
+def test_an_interrupt_at_the_stream_object_is_not_lost(bi, cuda, monkeypatch, where):
+    class Interrupting(Producer):
+        @property
+        def stream(self):
+            return interrupt() if where == "array" else Behind() if where == "stream" else None
+
+    class Behind:
+        def __cuda_stream__(self):
+            interrupt()
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "cupy.cuda", types.SimpleNamespace(get_current_stream=interrupt))
+    for first in (True, False):  # the device of an import before is tried first
+        with pytest.raises(KeyboardInterrupt):
+            bi.buffer_interface(Interrupting(cuda, stream=cuda.stream()))
+        bi.buffer_interface(Producer(cuda))
+
+
 @pytest.mark.parametrize("is_same", [False, True])
 def test_C7_the_stream_object_of_an_array_does_not_replace_the_stream_of_its_mask(bi, cuda, is_same):
     handle, other = cuda.stream(), cuda.stream()

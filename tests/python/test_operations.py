@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import threading
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -67,10 +68,36 @@ def test_full_takes_the_type_of_its_value(value):
     check(bi.full(2, value, device="host"), np.full(2, value))
 
 
+@pytest.mark.parametrize("dtype", ["i1", "<i4", ">i4", "u8", "?", "f2", "f4", "f8", "c8", "bfloat16", POINT], ids=str)
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_value_may_be_an_array_of_one_element(device, shape, dtype):
+    dtype = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    theirs = np.ones(shape, dtype)
+    for value in (theirs, bi.from_numpy(theirs, device=device)):
+        check(bi.full(2, value, device="host"), np.full(2, theirs.reshape(())))
+        view = bi.zeros(3, dtype, device=device)
+        view.fill(value)
+        check(view, np.full(3, theirs.reshape(())), device)
+        if dtype.kind in "biuf":
+            for other in ("i4", "f4", "c8"):
+                check(bi.full(2, value, other, device="host"), np.full(2, 1, other))
+
+
+def test_an_array_of_several_elements_is_no_value():
+    for value in (np.arange(3), bi.full(3, 1, "f4", device="host"), np.zeros(0)):
+        for call in (lambda: bi.full(2, value, device="host"), lambda: bi.zeros(2, "?", device="host").fill(value)):
+            with pytest.raises(TypeError, match=rf"an array of {len(value)} elements, not one: copyto\(\)"):
+                call()
+
+
 def test_full_takes_the_type_of_an_array_without_axes():
     check(bi.full(2, bi.full((), 2**62 + 1, device="host"), device="host"), np.full(2, 2**62 + 1))
     with pytest.raises(bi.UnsupportedTypeError, match="dates"):
         bi.full(2, np.datetime64("2020"), device="host")
+    for value in (np.longdouble(1.5), np.array([1.5], "g")):
+        with pytest.raises(bi.UnsupportedTypeError, match="the type of the value, and dtype= sets another"):
+            bi.full(2, value, device="host")
+        check(bi.full(2, value, "f4", device="host"), np.full(2, 1.5, "f4"))
 
 
 @pytest.mark.parametrize("shape", [(), 3, np.int64(3), [2, 3], (0, 5), (1,) * 64])
@@ -185,6 +212,24 @@ def test_wrong_kinds_of_arguments_are_named(call, message):
         call()
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, bi.DriverError])
+def test_a_number_that_cannot_be_read_is_no_sequence(error):
+    """Only TypeError of __index__ says that an array has axes. A second call would not fail again."""
+
+    class Number(list):
+        def __index__(self):
+            if not self.asked:
+                self.asked = True
+                raise error
+            return 0
+
+    for call in (lambda x: bi.empty(x, device="host"), lambda x: bi.zeros(3, device="host").transpose(x)):
+        number = Number([0])
+        number.asked = False
+        with pytest.raises(error):
+            call(number)
+
+
 def test_shapes_whose_entries_fail():
     class Failing:
         def __iter__(self):
@@ -215,6 +260,8 @@ class OfDevice:
     [
         (OverflowError, lambda a: a.fill(HUGE)), (OverflowError, lambda a: bi.full(3, HUGE, "i4", device="host")),
         (OverflowError, lambda a: a.__setitem__(0, -HUGE)),
+        (IndexError, lambda a: bi.flip(a, HUGE)), (IndexError, lambda a: bi.moveaxis(a, 0, -HUGE)),
+        (RuntimeWarning, lambda a: buffer_interface(Interface(descr=[("", HUGE)]))),
         (ValueError, lambda a: bi.empty(1, device=HUGE)), (ValueError, lambda a: bi.set_threads(HUGE)),
         (TypeError, lambda a: a.map(HUGE)), (bi.UnsupportedTypeError, lambda a: bi.zeros(3, HUGE)),
         (ValueError, lambda a: buffer_interface(a, mask=HUGE)), (ValueError, lambda a: buffer_interface(a, protocol=HUGE)),
@@ -227,7 +274,7 @@ class OfDevice:
     ],
 )  # fmt: skip
 def test_a_number_that_python_does_not_print_is_refused_as_any_other(error, call):
-    with pytest.raises(error, match="a value of too many digits") as caught:
+    with pytest.raises(error, match="of too many digits") as caught, warnings.catch_warnings(action="error"):
         call(bi.zeros(3, "i4", device="host"))
     assert "4300" not in str(caught.value)
 
@@ -259,6 +306,7 @@ import buffer_interface as bi
 view = bi.full(3, 2.5, float, device="host")
 view.fill(1)
 assert view.typestr == "<f8" and view.item(1) == 1
+assert bi.full(2, bi.full((), 3, "u1", device="host"), device="host").typestr == "|u1"
 try:
     bi.empty(3, object, device="host")
 except TypeError as error:

@@ -76,6 +76,11 @@ def test_the_other_byte_order_is_refused():
             refused()
 
 
+def test_one_byte_has_no_order():
+    swapped = np.dtype(ml_dtypes.float8_e5m2).newbyteorder("S")
+    assert buffer_interface(np.zeros(3, ml_dtypes.float8_e5m2).view(swapped)).dtype == ml_dtypes.float8_e5m2
+
+
 def test_integers_of_less_than_a_byte_are_refused_by_name():
     for name in ("int4", "uint4", "int2"):
         with pytest.raises((TypeError, BufferError), match=name):

@@ -391,10 +391,25 @@ class NoStream(CuPyLike):
 
 def test_E10_a_producer_without_the_argument_stream_is_refused(bi, cuda):
     producer = NoStream(cuda)
-    with pytest.raises(TypeError, match="stream"):
+    with pytest.raises(TypeError, match=r"of type NoStream fails .*: .*unexpected.* producer_stream= .* sync=False .*\[E10\]"):
         bi.buffer_interface(producer, protocol="dlpack")
     for options in ({"sync": False}, {"producer_stream": producer.stream}):
         assert bi.buffer_interface(producer, protocol="dlpack", **options).shape == producer.shape
+
+
+class NoStreamAtAll(OldTorchLike):
+    """The dictionary names no stream either."""
+
+    def __dlpack__(self):
+        return self._tensor(versioned=False)
+
+
+def test_E10_a_dictionary_is_read_where_dlpack_takes_no_stream(bi, cuda):
+    producer = NoStreamAtAll(cuda)
+    view = bi.buffer_interface(producer)
+    assert (view.shape, view.stream, producer.reads) == (producer.shape, None, 1)
+    with pytest.raises(TypeError, match="E10"):
+        bi.buffer_interface(producer, protocol="dlpack")
 
 
 def test_E10_no_default_stream_of_a_thread_is_passed(bi, cuda):

@@ -135,9 +135,9 @@ static int from_simple(PyObject *dtype, struct bi_dtype *out)
 	int registered = is_registered(dtype);
 	char text[BI_DTYPE_TEXT];
 
-	if (registered < 0 || (registered && check_native(dtype)) || text_of(dtype, registered ? "name" : "str", text))
+	if (registered < 0 || text_of(dtype, registered ? "name" : "str", text) || parse_text(text, out))
 		return -1;
-	return parse_text(text, out);
+	return registered && out->item_size > 1 ? check_native(dtype) : 0;
 }
 
 /* Reads the pair (base, (lanes,)), a type with several lanes. */

@@ -175,6 +175,14 @@ PyObject *bip_printable(PyObject *value)
 	return is_too_long ? unprinted : value;
 }
 
+int bip_clear_error(void)
+{
+	if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+		return -1;
+	PyErr_Clear();
+	return 0;
+}
+
 int bip_no_memory(void)
 {
 	PyErr_NoMemory();

@@ -50,6 +50,11 @@ int bip_as_handle(const char *name, uint64_t value, uintptr_t *out);
  * current exception.
  */
 PyObject *bip_printable(PyObject *value);
+/*
+ * Clears the current exception, if any, and returns 0. Returns -1 and keeps an exception that is no instance of
+ * Exception, such as KeyboardInterrupt.
+ */
+int bip_clear_error(void);
 /* Raises MemoryError. Returns -1. */
 int bip_no_memory(void);
 

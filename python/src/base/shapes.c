@@ -24,9 +24,13 @@ int bip_is_number(PyObject *object)
 	if (!PyIndex_Check(object) || !(Py_TYPE(object)->tp_iter || PySequence_Check(object)))
 		return PyIndex_Check(object);
 	number = PyNumber_Index(object);
-	PyErr_Clear();
 	Py_XDECREF(number);
-	return number != NULL;
+	if (number)
+		return 1;
+	if (!PyErr_ExceptionMatches(PyExc_TypeError))
+		return -1;
+	PyErr_Clear();
+	return 0;
 }
 
 static int read_number(const char *name, PyObject *object, int64_t *out)
@@ -70,11 +74,11 @@ static PyObject *tuple_of_numbers(const char *name, PyObject *object)
 
 int bip_read_sequence(const char *name, PyObject *object, int64_t numbers[BI_MAX_NDIM], int *ndim)
 {
+	int is_number = bip_is_number(object), rc;
 	PyObject *tuple;
-	int rc;
 
-	if (bip_is_number(object))
-		return bip_read_numbers(name, &object, 1, numbers, ndim);
+	if (is_number)
+		return is_number < 0 ? -1 : bip_read_numbers(name, &object, 1, numbers, ndim);
 	tuple = tuple_of_numbers(name, object);
 	if (!tuple)
 		return -1;

@@ -8,8 +8,8 @@
 PyObject *bip_tuple(const int64_t *numbers, int count);
 
 /*
- * Returns true for an object with __index__, such as an int. An array with axes is no number, although its type has
- * __index__. Clears the current exception.
+ * Returns 1 for an object with __index__, such as an int, 0 for any other object, -1 with an exception. An array with
+ * axes is no number, although its type has __index__: the method raises TypeError.
  */
 int bip_is_number(PyObject *object);
 

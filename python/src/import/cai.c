@@ -322,8 +322,11 @@ static int find_stream(const struct bi_cai *cai, const struct bip_request *reque
 	PyObject *behind = NULL;
 	int rc;
 
-	if (!request->producer_stream && request->sync && names_one_stream(cai))
+	if (!request->producer_stream && request->sync && names_one_stream(cai)) {
 		behind = bip_stream_behind(array, cai->stream);
+		if (!behind && PyErr_Occurred())
+			return -1;
+	}
 	if (behind && is_opted_out())
 		Py_CLEAR(behind);
 	rc = bip_stream_named("producer_stream", behind ? behind : request->producer_stream, context, out);
@@ -372,7 +375,8 @@ static int import_anywhere(const struct bi_cai *cai, const struct bip_request *r
 	struct outcome outcome = { .status = BI_EINVAL };
 
 	if (ordinal >= 0 && import_on(ordinal, cai, request, owner, found, &outcome)) {
-		PyErr_Clear();
+		if (bip_clear_error())
+			return -1;
 		outcome.status = BI_EINVAL;
 	}
 	if (outcome.status) {
@@ -469,6 +473,19 @@ int bip_import_cai(PyObject *object, const struct bip_request *request, struct b
 	return rc;
 }
 
+/* Imports by DLPack. If the object has a dictionary, a refusal that it makes good is no failure. */
+static int import_dlpack_first(PyObject *object, const struct bip_request *request, int has_cai,
+			       struct bip_found *found)
+{
+	struct bip_request with_next;
+
+	if (!has_cai)
+		return bip_import_dlpack(object, request, found);
+	with_next = *request;
+	with_next.has_cai = 1;
+	return bip_import_dlpack(object, &with_next, found);
+}
+
 int bip_import_cai_or_dlpack(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct members members;
@@ -476,7 +493,7 @@ int bip_import_cai_or_dlpack(PyObject *object, const struct bip_request *request
 
 	/* DLPack has no masks. */
 	if (!rc && !value_of(&members, STREAM) && !value_of(&members, MASK))
-		rc = bip_import_dlpack(object, request, found);
+		rc = import_dlpack_first(object, request, has_cai, found);
 	if (!rc && has_cai)
 		rc = import_members(object, &members, request, found);
 	release_members(&members);

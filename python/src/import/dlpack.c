@@ -528,6 +528,30 @@ static void release_capsule(PyObject *capsule)
 }
 
 /*
+ * Decides what follows a TypeError of a CUDA producer that was called with the argument `stream`. If it does not take
+ * the argument, nothing orders its work behind the stream [E10]. Returns as try_next_protocol does.
+ */
+static int refuse_unordered(PyObject *object, const struct bip_request *request)
+{
+	PyObject *text;
+
+	if (request->has_cai) {
+		PyErr_Clear();
+		return 0;
+	}
+	text = bip_take_message();
+	if (!text)
+		return -1;
+	bip_refuse(PyExc_TypeError,
+		   "__dlpack__() of type %.100s fails with the argument stream: %U. A producer without this argument "
+		   "orders nothing: producer_stream= names the stream of its work, or with sync=False the caller "
+		   "orders it [E10]",
+		   Py_TYPE(object)->tp_name, text);
+	Py_DECREF(text);
+	return -1;
+}
+
+/*
  * Calls __dlpack__ and imports the tensor into `context`, whose stream the producer was given. The cache may have
  * another context for the device by then.
  */
@@ -537,6 +561,8 @@ static int ask_and_import(PyObject *object, PyObject *method, const struct bi_dl
 	PyObject *capsule = call_dlpack(method, context, request);
 	int rc;
 
+	if (!capsule && producer_orders(context, request) && PyErr_ExceptionMatches(PyExc_TypeError))
+		return refuse_unordered(object, request);
 	if (!capsule)
 		return try_next_protocol(object, request);
 	rc = import_capsule(capsule, object, device, context, request, found);

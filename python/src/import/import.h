@@ -16,6 +16,7 @@ struct bip_request {
 	int check; /* 0: pointers are not checked by the driver */
 	int trust; /* 1: handles are accepted even if they cannot be checked */
 	const struct bip_protocol *protocol; /* the only protocol to try; NULL: all protocols in their order */
+	int has_cai; /* 1: cai.c tries the object's CUDA dictionary if DLPack returns 0 */
 };
 
 /* The result of an importer. The references are owned. */

@@ -180,7 +180,7 @@ int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObjec
 		return 0;
 	if (!is_void_typestr(typestr))
 		return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "descr %R is ignored: typestr '%s' is a simple type%s",
-					list, typestr, rule);
+					bip_printable(list), typestr, rule);
 	*text = bip_descr_text(list);
 	return *text ? 0 : -1;
 }

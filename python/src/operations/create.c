@@ -45,20 +45,59 @@ static PyObject *default_type(PyObject *value)
 		return Py_NewRef(&PyFloat_Type);
 	if (PyLong_Check(value))
 		return Py_NewRef(PyBool_Check(value) ? &PyBool_Type : &PyLong_Type);
-	has_type = BIP_CHECK(value) || bip_is_ndarray(Py_TYPE(value)) ? 1 : bip_is_numpy_scalar(value);
+	has_type = bip_is_ndarray(Py_TYPE(value)) ? 1 : bip_is_numpy_scalar(value);
 	if (has_type)
 		return has_type < 0 ? NULL : PyObject_GetAttr(value, bip_name.dtype);
 	return Py_NewRef(PyComplex_Check(value) ? &PyComplex_Type : &PyFloat_Type);
 }
 
+/* Reads the element type of a BufferInterface, without NumPy. */
+static int type_of_array(PyObject *array, struct pattern *out)
+{
+	struct bi_view *view = bip_hold(array);
+	struct bi_layout layout;
+
+	if (!view)
+		return -1;
+	bi_view_layout(view, &layout);
+	out->layout.dtype = layout.dtype;
+	if (layout.descr)
+		out->descr = PyUnicode_DecodeUTF8(layout.descr, layout.descr_length, NULL);
+	bip_release_view(view);
+	return layout.descr && !out->descr ? -1 : 0;
+}
+
+/* Adds to the refusal of an element type that it is the type of the value. */
+static int refuse_default(void)
+{
+	PyObject *text = PyErr_ExceptionMatches(bip_UnsupportedTypeError) ? bip_take_message() : NULL;
+
+	if (text)
+		bip_refuse(bip_UnsupportedTypeError, "%U; this is the type of the value, and dtype= sets another",
+			   text);
+	Py_XDECREF(text);
+	return -1;
+}
+
+static int read_default(PyObject *value, struct pattern *out)
+{
+	PyObject *dtype;
+	int rc;
+
+	if (value && BIP_CHECK(value))
+		return type_of_array(value, out);
+	dtype = default_type(value);
+	rc = dtype ? bip_dtype_argument(dtype, &out->layout.dtype, &out->descr) : -1;
+	Py_XDECREF(dtype);
+	return rc && dtype ? refuse_default() : rc;
+}
+
 /* Reads an element type as bip_dtype_argument does. `given` is the argument dtype, and may be NULL or None. */
 static int read_dtype(PyObject *given, PyObject *value, struct pattern *out)
 {
-	PyObject *dtype = given && given != Py_None ? Py_NewRef(given) : default_type(value);
-	int rc = dtype ? bip_dtype_argument(dtype, &out->layout.dtype, &out->descr) : -1;
-
-	Py_XDECREF(dtype);
-	return rc;
+	if (given && given != Py_None)
+		return bip_dtype_argument(given, &out->layout.dtype, &out->descr);
+	return read_default(value, out);
 }
 
 /* Reads shape and element type. The library checks the size when the array is allocated. */

@@ -40,8 +40,8 @@ int bip_is_numpy_scalar(PyObject *value);
 /* Returns 1 if the value is one element of this type (a scalar), 0 if it is an array, -1 with an exception. */
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype);
 /*
- * Converts a Python value to an element of the view, item_size bytes. Raises OverflowError for an integer that does not
- * fit.
+ * Converts a Python value, or the element of an array of one element, to an element of the view, item_size bytes.
+ * Raises OverflowError for an integer that does not fit, TypeError for a value that is no element.
  */
 int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element);
 /* Converts an element of the view to a Python value. */

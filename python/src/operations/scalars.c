@@ -10,6 +10,8 @@
 #include "object.h"
 #include "base/dtype.h"
 #include "base/errors.h"
+#include "base/names.h"
+#include "import/import.h"
 #include "operations/operations.h"
 
 static int is_plain(struct bi_dtype dtype)
@@ -269,7 +271,7 @@ static PyObject *unpack_by_numpy(const struct bi_view *view, const void *element
 	return value;
 }
 
-int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
+static int pack_scalar(const struct bi_view *view, PyObject *value, void *element)
 {
 	struct bi_dtype dtype = bi_view_dtype(view);
 	char name[BI_DTYPE_TEXT];
@@ -282,6 +284,38 @@ int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
 	return bip_refuse(PyExc_TypeError, "%.200R is no number, and the elements are of type %s: %s", value, name,
 			  PyBytes_Check(value) ? "np.frombuffer(x, 'u1') is an array of the bytes"
 					       : "int(x) or float(x) reads a number");
+}
+
+/* Returns the element of an array of one element. Raises TypeError for other arrays. */
+static PyObject *element_of(PyObject *array)
+{
+	PyObject *number = PyObject_GetAttr(array, bip_name.size);
+	Py_ssize_t size = number ? PyLong_AsSsize_t(number) : -1;
+
+	Py_XDECREF(number);
+	if (size == -1 && PyErr_Occurred())
+		return NULL;
+	if (size == 1)
+		return BIP_CHECK(array) ? bip_item(array, NULL, 0) : PyObject_CallMethod(array, "item", NULL);
+	return PyErr_Format(PyExc_TypeError,
+			    "the value is an array of %zd elements, not one: copyto() copies the elements of an array",
+			    size);
+}
+
+int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
+{
+	PyObject *only;
+	int rc;
+
+	/* For an element of several lanes, the array may be its lanes. */
+	if (bi_view_dtype(view).lanes > 1 || !(BIP_CHECK(value) || bip_is_ndarray(Py_TYPE(value))))
+		return pack_scalar(view, value, element);
+	only = element_of(value);
+	if (!only)
+		return -1;
+	rc = pack_scalar(view, only, element);
+	Py_DECREF(only);
+	return rc;
 }
 
 PyObject *bip_scalar_unpack(const struct bi_view *view, const void *element)

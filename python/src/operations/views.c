@@ -304,11 +304,13 @@ static PyObject *transpose_by(PyObject *self, PyObject *const *args, Py_ssize_t 
 PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	PyObject *axes, *result;
+	int is_number;
 
 	if (count == 0 || (count == 1 && args[0] == Py_None))
 		return derive_view(self, &permutation, NULL);
-	if (count != 1 || bip_is_number(args[0]))
-		return transpose_by(self, args, count);
+	is_number = count == 1 ? bip_is_number(args[0]) : 1;
+	if (is_number)
+		return is_number < 0 ? NULL : transpose_by(self, args, count);
 	axes = PySequence_Tuple(args[0]);
 	if (!axes)
 		return NULL;
