@@ -60,7 +60,8 @@
  *   context stream  the stream that a context has from the start
  *   home stream     the stream on which a device memory is ready: the context stream, or the stream that the producer
  *                   named
- *   pending         work was enqueued on a memory, and the library has not seen its end
+ *   pending         work was enqueued on a memory, and the library has not seen its end; or other code may enqueue it
+ *                   without the library (11.5, 35.2)
  *   retired         a released memory that is kept until its pending work is done
  *   exported        the handle of the memory has escaped to the caller or to another library: the memory never returns
  *                   to the pool, and all work on it goes to the driver

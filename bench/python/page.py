@@ -68,7 +68,7 @@ and a slope of −0.5 µs per MiB. The median is 0.18 ms.
   it begins when nothing is left to do.
 - The memory is not the cause: the host's engine is as fast on the memory of the OpenCL buffers as on its own (.99).
 
-The table has 10th percentile / median of both seeds, 200 layouts, without peers. The third column is a bound: the time
+The table has 10th percentile / median of both seeds, 200 layouts, without peers. The last column is a bound: the time
 on the host plus that of an empty native kernel.
 
 | bytes | layouts | host | OpenCL CPU | host + 80 µs |

@@ -83,14 +83,15 @@ BI_API int bi_view_release_is_immediate(const struct bi_view *view);
 
 /*
  * Does what bi_view_export does, but returns BI_EBUSY where that would wait for a device or for another thread, or would
- * call the driver. Memory that is idle, or whose pending work is all on its home stream, needs neither.
+ * call the driver. Memory that is idle, or whose pending work is all on its home stream, needs neither, unless another
+ * thread works on it during the first export or the first that names a stream.
  */
 BI_API int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out,
 				      struct bi_error *err);
 
 /*
  * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. The memory counts as exported.
- * Unlike the stream of bi_view_export, this one is a reading of the moment: after bi_view_synchronize it is 0 again, so
+ * Unlike bi_view_export, does not make the memory count as pending after bi_view_synchronize (docs/ordering.md, 11.5), so
  * the caller orders a consumer that makes this stream wait later. Blocks the calling thread if work on host memory is
  * pending (`export`). BI_EBUSY: the memory is mapped for writing. The handle is borrowed from the view.
  */

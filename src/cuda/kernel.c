@@ -61,17 +61,18 @@ static int load_kernels_locked(const struct bi__cuda *cuda, struct bi_error *err
 	if (rc)
 		return rc;
 	rc = load_module(cuda, &module, err);
-	if (!rc)
+	if (!rc) {
 		rc = find_functions(kernels, module, err);
-	if (!rc)
-		atomic_store(&kernels->module, module);
-	else if (module)
-		bi__cu->ModuleUnload(module);
+		if (!rc)
+			atomic_store(&kernels->module, module);
+		else
+			bi__cu->ModuleUnload(module);
+	}
 	bi__cuda_leave(&scope);
 	return rc;
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list, its users and kernels */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list, its users, and the loading of kernels */
 static struct bi__cuda_shared *all;
 
 static struct bi__cuda_shared *find_shared_locked(bi__cu_context context, unsigned long long id)
@@ -156,7 +157,8 @@ static int get_function(const struct bi__cuda *cuda, int number, bi__cu_function
 		rc = kernels->module ? BI_OK : load_kernels_locked(cuda, err);
 		pthread_mutex_unlock(&lock);
 	}
-	*out = kernels->functions[number];
+	if (!rc)
+		*out = kernels->functions[number];
 	return rc;
 }
 

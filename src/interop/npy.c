@@ -7,6 +7,7 @@
 
 #include "common/base/files.h"
 #include "common/base/status.h"
+#include "common/runtime/memory.h"
 #include "interop/npy_header.h"
 
 #define PART ((size_t)16 << 20)
@@ -92,7 +93,7 @@ static int read_array(struct bi_context *context, const struct bi_npy_source *so
 {
 	struct bi_memory *memory;
 	struct bi_view *made;
-	int rc = bi_memory_create(context, (size_t)bi_layout_nbytes(described), BI_MEMORY_DEFAULT, &memory, err);
+	int rc = bi__memory_create_for(context, described, BI_MEMORY_DEFAULT, &memory, err);
 
 	if (rc)
 		return rc;

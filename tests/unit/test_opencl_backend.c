@@ -577,7 +577,7 @@ static void test_adopt_buffer(void **unused)
 	OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_references(buffer, 1);
 	foreign = foreign_buffer(buffer, 1001, 0);
-	FAILS(BI_EINVAL, "1000 bytes, not 1001", backend->memory.adopt(&opened.state, &foreign, &block, &error));
+	FAILS(BI_EBOUNDS, "1000 bytes, not 1001", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_references(buffer, 1);
 	backend->memory.free(&opened.state, &block);
 	close_opened(&opened);

@@ -1,4 +1,4 @@
-/* Checked integer arithmetic. Each function with `out` returns 1 on overflow and leaves *out undefined. */
+/* Checked integers. Each function with `out` returns 1 on overflow and leaves *out undefined. */
 #ifndef BI_COMMON_BASE_CHECKED_H
 #define BI_COMMON_BASE_CHECKED_H
 

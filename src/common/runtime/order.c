@@ -127,6 +127,17 @@ void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
 		release_leftovers(&left);
 }
 
+void bi__order_unlock_all(struct bi_memory *const *memories, size_t count)
+{
+	struct bi__leftovers left[BI__STEP_MEMORIES];
+	size_t left_count = 0;
+
+	for (size_t i = 0; i < count; i++)
+		left_count += (size_t)unlock_memory(memories[i], &left[left_count]);
+	while (left_count)
+		release_leftovers(&left[--left_count]);
+}
+
 int bi__order_name_home(struct bi_memory *memory, int blocks, struct bi_error *err)
 {
 	if (memory->marks & BI__MARK_NAMED)
@@ -139,17 +150,6 @@ int bi__order_name_home(struct bi_memory *memory, int blocks, struct bi_error *e
 	memory->order.pending = true;
 	bi__order_unlock(memory, NULL);
 	return BI_OK;
-}
-
-void bi__order_unlock_all(struct bi_memory *const *memories, size_t count)
-{
-	struct bi__leftovers left[BI__STEP_MEMORIES];
-	size_t left_count = 0;
-
-	for (size_t i = 0; i < count; i++)
-		left_count += (size_t)unlock_memory(memories[i], &left[left_count]);
-	while (left_count)
-		release_leftovers(&left[--left_count]);
 }
 
 void bi__order_release_first_use(struct bi_memory *memory)

@@ -118,19 +118,17 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 }
 
 /*
- * Refuses a consumer whose stream takes part in another capture than the home stream, or in none while that is
- * captured. No query tells of an event that it was recorded in a capture.
+ * Refuses a consumer whose stream takes part in another capture than the home stream, and an event while the home
+ * stream is captured. No query tells of an event that it was recorded in a capture.
  */
 static int check_consumer(struct bi_stream *home, const struct bi__acceptance *consumer)
 {
-	uint64_t home_id, id;
+	uint64_t home_id, id = 0;
 	int rc;
 
 	bi__stream_share(home);
-	if (consumer->event)
-		return BI_OK;
 	rc = bi__stream_capture(home, &home_id, NULL);
-	if (!rc)
+	if (!rc && !consumer->event)
 		rc = bi__stream_capture(consumer->stream, &id, NULL);
 	return rc || id == home_id ? rc : BI_ECAPTURE;
 }

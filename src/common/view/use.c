@@ -110,8 +110,8 @@ static int run_step(const struct used *used, struct bi_stream *stream, step_fn *
 }
 
 /*
- * Idle memory takes part in a capture as well, so all are checked before the first wait. If the stream waits for
- * nothing, and the caller enqueues the work, the driver is asked at the end of the use only.
+ * Returns 1 if the captures of all memories, idle ones included, are queried before the first wait. If the stream waits
+ * for nothing, and the caller enqueues the work, they are queried at the end of the use only.
  */
 static int checks_capture_locked(const struct used *used, struct bi_stream *stream, const struct work *work)
 {

@@ -426,24 +426,30 @@ static void row_27_events_and_joins(void **state)
 	bi_event_release(event);
 }
 
-/* A consumer that is being captured cannot hand back, or the home stream would become part of its graph. */
+/* Nobody hands back across the border of a capture, or one stream would become part of the other's graph. */
 static void row_11_a_hand_back_in_a_capture_is_refused(void **state)
 {
 	struct bi_stream *consumer = new_producer_in(fixture.context, BI_STREAM_IN_ORDER);
 	struct bi_view *views[2] = { wrap(PLACE_DEVICE, 1, nobody), wrap(PLACE_HOST, 1, nobody) };
 	struct bi_exchange exchange;
+	struct bi_event *event;
 
 	(void)state;
+	OK(bi_event_record(consumer, &event, &error));
 	for (int i = 0; i < 2; i++) {
 		exchange = (struct bi_exchange)BI_EXCHANGE_INIT;
 		OK(bi_view_export(views[i], 0, &exchange, &error));
 		begin_capture(consumer, BI__CU_CAPTURE_MODE_RELAXED);
 		assert_int_not_equal(exchange.done(&exchange, BI_ORDER_CUDA, bi_stream_handle(consumer), 0), 0);
 		end_and_drop(consumer);
+		begin_capture(home_of(fixture.context), BI__CU_CAPTURE_MODE_RELAXED);
+		assert_int_not_equal(exchange.done(&exchange, BI_ORDER_CUDA, 0, bi_event_handle(event)), 0);
+		end_and_drop(home_of(fixture.context));
 		assert_int_equal(exchange.done(&exchange, BI_ORDER_CUDA, bi_stream_handle(consumer), 0), 0);
 		exchange.release(&exchange);
 		bi_view_release(views[i]);
 	}
+	bi_event_release(event);
 }
 
 /* What was written through a mapping does not become part of a graph; it is still there when the capture has ended. */

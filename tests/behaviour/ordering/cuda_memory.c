@@ -367,13 +367,15 @@ static void fill_large_item(struct bi_memory *memory)
 	bi_view_release(view);
 }
 
-/* A close waits for the staging buffers. Other threads go on meanwhile. */
+/* A close waits for the staging buffers. Other threads enqueue kernels, open and close contexts meanwhile. */
 static void row_29_a_close_stops_no_other_context(void **state)
 {
 	struct bi_context *closed = fixture_open("cuda:1", &(struct bi_options)BI_OPTIONS_INIT);
 	struct bi_view *from = wrap(PLACE_DEVICE, 7, nobody), *to = wrap(PLACE_DEVICE, 1, nobody);
 	struct bi_view *odd = slice(from, 1, ARRAY_BYTES / 2, 2), *even = slice(to, 0, ARRAY_BYTES / 2, 2);
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *opened;
 	struct bi_memory *memory;
 	bi__cu_context native = (bi__cu_context)bi_context_handle(closed);
 	bi__cu_stream stream;
@@ -404,8 +406,11 @@ static void row_29_a_close_stops_no_other_context(void **state)
 	while (calls_of("cuEventSynchronize") == before)
 		sched_yield();
 	copy(even, odd, NULL);
+	options.device = fixture.spec;
+	OK(bi_context_open(&options, &opened, &error));
+	bi_context_release(opened);
 	cuda_sim()->touch(word, sizeof(*word), 1);
-	*word = 1;
+	atomic_store((_Atomic uint32_t *)word, 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	own_waits(calls_of("cuEventSynchronize") - before);
 	finish_all();

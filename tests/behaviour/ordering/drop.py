@@ -40,6 +40,7 @@ EXPLAINED = {
     "row_10_the_tail_is_there_when_the_call_returns": (1, IMPLIED),
     "row_10_there_and_back_again": (8, RETURNS),
     "row_15_host_memory_is_retired": (4, RETURNS + "; " + NOTHING),
+    "row_11_a_hand_back_in_a_capture_is_refused": (2, NOTHING),
     "row_17_pieces_are_used_again": (5, NOTHING),
     "row_21_a_strided_write_leaves_work_pending": (1, NOTHING),
     "row_21_the_producer_comes_after_a_consumer_that_works_on": (1, NOTHING),

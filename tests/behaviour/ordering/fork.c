@@ -55,7 +55,6 @@ static void use_arrays(const struct inherited *in)
 	FORKED(bi_view_export(in->device, BI_ACQUIRE_READY, &exchange, NULL));
 	exchange = in->exchange;
 	CHECK(exchange.done(&exchange, BI_ORDER_NONE, 0, 0));
-	exchange.release(&exchange);
 }
 
 static void use_streams(const struct inherited *in)
@@ -107,6 +106,9 @@ static void use_host(const struct inherited *in)
 
 static void let_go(const struct inherited *in)
 {
+	struct bi_exchange exchange = in->exchange;
+
+	exchange.release(&exchange);
 	bi_view_release(in->device);
 	bi_view_release(in->other);
 	bi_view_release(in->host);

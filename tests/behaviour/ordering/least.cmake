@@ -3,8 +3,8 @@
 list(APPEND ordering_least
     host=24
     pocl-basic=125 pocl-pthread=313 pocl-two-devices=67 pocl-gpu-mask=313 pocl-inline=316
-    cuda-11020-pools-0=532 cuda-12040-pools-0=529 cuda-11020-pools-1=529 cuda-12040-pools-1=529
-    cuda-seed-2=532 cuda-seed-3=529 cuda-seed-4=529
+    cuda-11020-pools-0=540 cuda-12040-pools-0=540 cuda-11020-pools-1=540 cuda-12040-pools-1=540
+    cuda-seed-2=540 cuda-seed-3=540 cuda-seed-4=540
     cuda-two-devices=191 cuda-opencl=193 opencl-cuda=163)
 
 get_property(ordering_tests DIRECTORY PROPERTY TESTS)
