@@ -95,9 +95,9 @@ Tried, and left out because the difference is within the noise:
 - threads of the engine that poll for 0.4 ms in place of 0.05 ms, or that stay off the processor of the native kernel
 - large pages for the buffers
 
-The runs above gave each job on OpenCL CPU arrays of its own. So a job found its arrays in the caches less often than on
-the host, where all runners share them, and `memcpy` was 1.2 times as slow as in the row of the host. They have
-.43 / .93 and .35 / .96. Since then all runners of a row share one pair of arrays, as in the table."""}
+Since commit 46342136 all runners of a row share one pair of arrays on OpenCL CPU too, as on the host. Before, each had
+arrays of its own, found them in the caches less often, and the same layouts gave .43 / .93 (seed 1) and .35 / .96
+(seed 2)."""}
 SLOWEST = 3
 OF_A_RUN = ("devices", "load before", "commit", "date")  # facts of a run, not of the machine
 
