@@ -407,7 +407,9 @@ static void row_29_a_close_stops_no_other_context(void **state)
 		sched_yield();
 	copy(even, odd, NULL);
 	options.device = fixture.spec;
+	make_early(fixture.context, 1);
 	OK(bi_context_open(&options, &opened, &error));
+	make_early(fixture.context, 0);
 	bi_context_release(opened);
 	cuda_sim()->touch(word, sizeof(*word), 1);
 	atomic_store((_Atomic uint32_t *)word, 1);
