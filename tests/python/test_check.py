@@ -16,7 +16,9 @@ from conftest import NO_SIMULATOR, find_simulator
 HERE = pathlib.Path(__file__).parent
 
 
-ENVIRONMENT = {"PYTHONPATH": str(HERE), "BI_CUDA_LIBRARY": "no-cuda-driver-in-this-test"}
+# The package may be found by PYTHONPATH only.
+PATH = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+ENVIRONMENT = {"PYTHONPATH": PATH, "BI_CUDA_LIBRARY": "no-cuda-driver-in-this-test"}
 
 
 @pytest.fixture(autouse=True)
