@@ -110,8 +110,8 @@ struct bench_request {
 BENCH_API struct bench_job *bench_library(struct bench_array *array, const char *device,
 					  const struct bench_request *request);
 /*
- * memcpy of as many bytes between the arrays of a BENCH_COPY on the host or a CPU device. Both jobs find the same part
- * of the arrays in the caches.
+ * Copies as many bytes by memcpy as the job `copy` (BENCH_COPY, on the host or a CPU device), between the same arrays.
+ * So both jobs find the same bytes in the caches.
  */
 BENCH_API struct bench_job *bench_memcpy_beside(struct bench_job *copy);
 /* The same operations by the drivers' own calls. Strides are ignored: as many dense bytes are copied. */

@@ -21,9 +21,9 @@ extern "C" {
 #define BI_ABI_SIZE_MAX 4096u           /* the largest struct_size */
 
 /*
- * Two sets: bits of `flags`, and bits of the wishes (BI_ACQUIRE_) of a caller. A consumer refuses unknown bits 0..15
- * of `flags`, a producer those of the wishes. Unknown bits 16..31 are ignored. Consumers check BI_READONLY before they
- * write.
+ * There are two sets of bits: those of `flags`, and those of a caller's wishes (BI_ACQUIRE_). A consumer refuses
+ * unknown bits 0..15 of `flags`. A producer refuses unknown bits 0..15 of the wishes. Both ignore unknown bits 16..31.
+ * A consumer checks BI_READONLY before it writes.
  */
 #define BI_READONLY        0x00000001u  /* the consumer must not write */
 #define BI_C_CONTIGUOUS    0x00010000u  /* row-major without gaps, or no elements; set only if true */

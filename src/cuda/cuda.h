@@ -4,10 +4,10 @@
  * Threads: several threads may call any function concurrently. The context is current in the functions that backend.h
  * lists at `begin`, and where a comment says so; other functions make it current themselves. A function restores the
  * calling thread's stack of contexts and its capture mode before it returns. No lock is held while a thread waits for
- * the device, except in bi__cuda_open_shared and take_back_chunks_locked, and where a launch or a pageable copy repeats
- * what failed there. CUDA calls the host functions of pageable.c
- * on a thread of its own. They do not call the driver, and take no lock that a thread holds during a call of the
- * driver.
+ * the device, with two exceptions: bi__cuda_open_shared and take_back_chunks_locked wait under a lock, and a launch or
+ * a pageable copy does so if it repeats a step that failed in bi__cuda_open_shared. CUDA calls the host functions of
+ * pageable.c on a thread of its own. They do not call the driver, and take no lock that a thread holds during a call of
+ * the driver.
  */
 #ifndef BI_CUDA_CUDA_H
 #define BI_CUDA_CUDA_H

@@ -73,8 +73,8 @@ static void remove_temporaries(int number)
 }
 
 /*
- * Opens /dev/null for standard descriptors that are closed, so that no output gets their number and then the messages
- * of the process. A read or write of such a descriptor fails, as if it were closed.
+ * Opens /dev/null for each standard descriptor that is closed. Otherwise an output file could get that number, and the
+ * messages of the process would be written into it. Reading and writing through such a descriptor fails.
  */
 static int fill_standard_descriptors(void)
 {

@@ -196,7 +196,7 @@ static int find_bytes(struct bi_map *map)
 	if (!nbytes)
 		return 0;
 	bi_layout_extent(&layout, &map->first, &map->end);
-	/* DISCARD would lose the bytes between the elements. Elements that overlap may have as many as they hide. */
+	/* DISCARD would lose bytes between the elements. If elements overlap, the sizes can agree in spite of them. */
 	if (map->mode & BI_MAP_DISCARD && (nbytes != map->end - map->first || bi_layout_self_overlap(&layout)))
 		map->mode = BI_MAP_READ | BI_MAP_WRITE;
 	return 1;

@@ -181,8 +181,8 @@ struct bi__leftovers {
 };
 
 /*
- * The end of a use of private memory. The memories of a step share one, because drivers take a lock to count references
- * of an event. The event has no reference to its context, that of the memories.
+ * The end of a use of private memory. All memories of a step share one object, because a driver takes a lock when it
+ * counts a reference to an event. The event keeps no reference to its context, which outlives the memories.
  */
 struct bi__end {
 	atomic_uint refs;
