@@ -66,9 +66,10 @@ class Target:
         return self.compiler.startswith("zig ") and self.compiler.removeprefix("zig ")
 
 
-def cross(machine, name, emulator, **options):
-    package = f"gcc-{machine.replace('_', '-')}-linux-gnu"
-    return Target(name, f"{package} qemu-user-static", f"{machine}-linux-gnu-gcc", emulator=emulator, **options)
+# The compilers of Debian come without headers, which are in packages of their own.
+def cross(machine, debian_name, name, emulator, **options):
+    packages = f"gcc-{machine}-linux-gnu libc6-dev-{debian_name}-cross qemu-user-static"
+    return Target(name, packages, f"{machine}-linux-gnu-gcc", emulator=emulator, **options)
 
 
 def zig(target, name, system, emulator="none"):
@@ -80,11 +81,12 @@ CMOCKA_2 = "-Wno-deprecated-declarations"  # of assert_in_range, for which cmock
 
 # Emulators do not start a program with raised rights, nor say which pages are large.
 TARGETS = [
-    cross("aarch64", "aarch64, glibc", "qemu-aarch64-static -L /usr/aarch64-linux-gnu",
+    cross("aarch64", "arm64", "aarch64, glibc", "qemu-aarch64-static -L /usr/aarch64-linux-gnu",
           left_out="environment;host", short=True),
-    cross("s390x", "s390x, glibc, big-endian", "qemu-s390x-static -L /usr/s390x-linux-gnu",
+    cross("s390x", "s390x", "s390x, glibc, big-endian", "qemu-s390x-static -L /usr/s390x-linux-gnu",
           left_out="environment;host", short=True),
-    cross("i686", "i386, glibc", "/usr/i686-linux-gnu/lib/ld-linux.so.2 --library-path /usr/i686-linux-gnu/lib",
+    cross("i686", "i386", "i386, glibc",
+          "/usr/i686-linux-gnu/lib/ld-linux.so.2 --library-path /usr/i686-linux-gnu/lib",
           flags="-Wno-psabi", left_out="environment", short=True),
     Target("x86-64, musl", "musl-tools", "musl-gcc", left_out="view;cuda_sim", flags="-idirafter /usr/include"),
     Target("x86-64, Windows", "gcc-mingw-w64-x86-64-posix wine wine64", "x86_64-w64-mingw32-gcc-posix",
