@@ -120,7 +120,9 @@ def test_json():
     usable = [device for device in bi.devices() if device.usable]
     assert got["auto"] == usable[0].spec and got["default"] is None
     for device, entry in zip(usable, got["devices"]):
-        assert entry["spec"] == device.spec and entry["memory"] == device.memory and entry["usable"] is True
+        assert entry["spec"] == device.spec and entry["usable"] is True
+        # PoCL's devices have as much memory as was free when the process began.
+        assert entry["memory"] == device.memory or (device.backend == "opencl" and entry["memory"] > 0)
         assert tuple(entry["capabilities"]) == device.capabilities
     for entry in got["devices"][len(usable) :]:
         assert set(entry) == {"spec", "backend", "usable", "reason"}
