@@ -51,6 +51,9 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "needs(what): simulator, opencl, libraries, setuptools or second device, which a real driver's machine may lack (tests/gpu)"
     )
+    # An exception in a thread or in a function that C calls (ctypes) fails the test.
+    for warning in ("PytestUnhandledThreadExceptionWarning", "PytestUnraisableExceptionWarning"):
+        config.addinivalue_line("filterwarnings", f"error::pytest.{warning}")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -1,10 +1,11 @@
 """DLPack 1.3 in ctypes: the structs, and capsules made and consumed as C libraries do it.
 
-`Tensor` is a producer's side: one block that counts how often its deleter was called and takes a second call for the
-double free that it is. `take` is a consumer's side.
+`Tensor` is a producer's side: one block that counts how often its deleter was called. A second call raises KeyError in
+the deleter, which fails the test that runs (conftest.py). `take` is a consumer's side.
 """
 
 import ctypes
+import weakref
 
 CPU, CUDA, CUDA_HOST, OPENCL, CUDA_MANAGED = 1, 2, 3, 4, 13
 READONLY, COPIED, PADDED = 1, 2, 4
@@ -118,6 +119,7 @@ class Tensor:
     """A tensor for others. It keeps `owner` until its deleter is called."""
 
     _live = {}
+    _known = weakref.WeakValueDictionary()  # also those whose deleter has been called
 
     def __init__(self, data, shape, strides, dtype, device, *, versioned=True, flags=0, byte_offset=0, owner=None):
         self.deleted = 0
@@ -134,7 +136,7 @@ class Tensor:
         if shape and strides is not None:
             tensor.strides = self._strides
         self.block.deleter = ctypes.cast(_delete, ctypes.c_void_p)
-        Tensor._live[ctypes.addressof(self.block)] = self
+        Tensor._live[self.address] = Tensor._known[self.address] = self
 
     @property
     def tensor(self):
@@ -150,9 +152,10 @@ class Tensor:
 
 @DELETER
 def _delete(address):
-    tensor = Tensor._live.pop(address)
+    tensor = Tensor._known[address]
     tensor.deleted += 1
     tensor.owner = None
+    del Tensor._live[address]
 
 
 def live_tensors():

@@ -2,12 +2,12 @@
 
 import ctypes
 import gc
-import threading
 import weakref
 
 import pytest
 
 import dlpack_structs as dl
+from peers.threads import together
 from producers import CuPyLike, NumbaLike
 
 N = 64
@@ -42,17 +42,7 @@ def test_L1_release_by_many_threads(bi):
         alive = weakref.ref(owner)
         view = bi.buffer_interface(owner)
         del owner
-        start = threading.Barrier(4)
-
-        def run():
-            start.wait()
-            view.release()
-
-        threads = [threading.Thread(target=run) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(lambda number: view.release(), 4)
         assert is_gone(alive)
 
 

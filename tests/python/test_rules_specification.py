@@ -22,6 +22,7 @@ import dlpack_structs as dl
 from cuda_sim import open_simulator
 from exchange_struct import BORROW, C_CONTIGUOUS, F_CONTIGUOUS, FILL, READING, READY, VERSION, Exchange, Table
 from peers.fixtures import gate, opencl_queue  # noqa: F401
+from peers.threads import together
 from producers import CuPyLike
 from test_native import Producer, foreign, forget, released, table  # noqa: F401
 from test_shutdown import FORK, run
@@ -554,17 +555,13 @@ def test_B45_a_table_that_is_not_known_is_not_called(bi, given):
 def test_B46_acquire_is_called_by_many_threads_and_for_derived_types(bi):
     view, end = owned(bi)
 
-    def work():
+    def work(number):
         for _ in range(300):
             exchange_of(bi, view).let_go()
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(work)
     assert bi.buffer_interface(type("Derived", (foreign(),), {})()).shape == (4,)
-    del view, work, threads, thread
+    del view, work
     assert has_ended(end)
 
 
