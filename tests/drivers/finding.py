@@ -23,8 +23,9 @@ NO_DEVICE = (
     "is POCL_CACHE_DIR, or HOME, writable?"
 )
 # The system has no loader and no driver.
-BARE = 'for f in /usr/lib/*/libOpenCL.so*; do mount --bind /dev/null "$f"; done; mount -t tmpfs none /etc/OpenCL; exec "$@"'
+BARE = 'set -e; for f in /usr/lib/*/libOpenCL.so*; do mount --bind /dev/null "$f"; done; mount -t tmpfs none /etc/OpenCL; exec "$@"'
 PROGRAM = """
+import sys
 import numpy as np, pyopencl as cl, pyopencl.array
 import buffer_interface as bi
 
@@ -38,6 +39,9 @@ queue = cl.CommandQueue(context)
 theirs = pyopencl.array.to_device(queue, np.zeros((3, 4), "<f4"))
 bi.buffer_interface(theirs)[...] = own
 assert (theirs.get() == np.arange(12).reshape(3, 4)).all()
+loaded = {line.split()[-1] for line in open("/proc/self/maps") if "libpocl" in line or "libOpenCL" in line}
+assert any("libpocl" in path for path in loaded), loaded
+assert all(path.startswith(sys.prefix) for path in loaded), loaded
 """
 
 
@@ -103,8 +107,8 @@ def only_pip():
     install()
     namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
     if run([*namespace, "true"]).returncode:
-        print("  only pip: not run, because this user cannot hide the system's loader (unshare --mount)")
-        return 0
+        print("  only pip: not run, because this user cannot hide the system's loader (unshare --mount: CAP_SYS_ADMIN)")
+        return 1
     with tempfile.TemporaryDirectory() as folder:
         done = run([*namespace, "sh", "-c", BARE, "sh", USER / "bin/python", "-c", PROGRAM], env=environment(folder))
     said = "done" if done.returncode == 0 else done.stdout
