@@ -64,8 +64,10 @@ static void all_sets_transpose_alike(void **state)
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (unsigned char)test_next(&random);
 	for (const struct bi__simd *const *simd = bi__simd_all(); *simd; simd++) {
-		if (!(*simd)->runs_here())
+		if (!(*simd)->runs_here()) {
+			print_message("this processor has no %s\n", (*simd)->name);
 			continue;
+		}
 		for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++) {
 			for (int wide = 1; wide <= 3; wide++) {
 				const ptrdiff_t tall = slots[i] * (4 - wide), shape[] = { tall, slots[i] * 4 * wide },

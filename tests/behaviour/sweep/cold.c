@@ -22,6 +22,9 @@ extern char **environ;
 /* How a process of one run ends. */
 enum { FAILED_RIGHTLY = 0, WRONG = 1, NOTHING_FAILED = 10 };
 
+/* Opening and closing makes fewer. */
+#define MOST_CALLS 500
+
 static const int codes[] = { BI__CU_ERROR_UNKNOWN, BI__CU_ERROR_OUT_OF_MEMORY, BI__CU_ERROR_NOT_SUPPORTED };
 
 /* Not through cuda_driver(), which calls the driver; the call might be made to fail. */
@@ -115,7 +118,11 @@ static unsigned sweep(const char *program, int code, unsigned long *failures)
 			printf("FAILED: CUDA_SIM_FAIL=%u:%d %s cold-one\n", n, code, program);
 			++*failures;
 		}
-	} while (result != NOTHING_FAILED && n < 500);
+	} while (result != NOTHING_FAILED && n < MOST_CALLS);
+	if (result != NOTHING_FAILED) {
+		printf("FAILED: call %d of cold-one is not the last\n", MOST_CALLS);
+		++*failures;
+	}
 	return n;
 }
 
