@@ -123,7 +123,7 @@ static void be_child(const struct inherited *in)
 {
 	uint64_t before = all_calls();
 
-	alarm(20);
+	alarm(60);
 	if (is_device(fixture.context)) {
 		use_arrays(in);
 		use_streams(in);
@@ -190,7 +190,7 @@ static void row_20_fork_during_an_inline_copy(void **state)
 	if (child == 0) {
 		struct bi_native native;
 
-		alarm(20);
+		alarm(60);
 		bi_view_native(view, &native);
 		_exit(0);
 	}
@@ -216,7 +216,7 @@ static void row_19_a_child_does_not_make_up_for_the_end(void **state)
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		alarm(20);
+		alarm(60);
 		for (int times = 0; times < 2; times++) {
 			FORKED(bi_fill(host, &byte, NULL, NULL));
 			FORKED(bi_view_read(host, bytes, sizeof(bytes), NULL));

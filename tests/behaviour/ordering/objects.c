@@ -891,7 +891,7 @@ int open_row(void **state)
 	setting.is_capturing = 0;
 	accounts_begin(row->name);
 	open_contexts();
-	alarm(60);
+	alarm(180);
 	return 0;
 }
 
