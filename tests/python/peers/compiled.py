@@ -1,5 +1,5 @@
 """
-Compiles the peers that are written in C and C++, once per source, compiler and interpreter.
+Compiles the peers that are written in C and C++, once per source, headers, compiler and interpreter.
 
 BI_TEST_PEERS names the folder that keeps them; without it a folder below the system's for temporary files does.
 """
@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
+INCLUDE = Path(__file__).absolute().parents[3] / "include"
 EXTENSION = sysconfig.get_config_var("EXT_SUFFIX")
 
 
@@ -29,7 +30,8 @@ def folder():
 def build(name, suffix, command, *versions):
     """Runs `command` + [-o, file, source] unless that was done before, and returns the file. `name` is a file of this folder, or a path."""
     source = HERE / name
-    key = repr((command, versions, sys.version)).encode() + source.read_bytes()
+    headers = [path.read_bytes() for path in sorted(INCLUDE.rglob("*.h"))]
+    key = repr((command, versions, sys.version)).encode() + source.read_bytes() + b"".join(headers)
     path = folder() / hashlib.sha256(key).hexdigest()[:16] / (source.stem + suffix)
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
@@ -79,9 +81,9 @@ def acquire():
 @functools.cache
 def adopt_acquire():
     """The address of adopt_acquire of examples/adopt/acquire.c, whose folder can be imported from then on."""
-    source = Path(__file__).absolute().parents[3] / "examples/adopt/acquire.c"
+    source = INCLUDE.parent / "examples/adopt/acquire.c"
     sys.path.insert(0, str(source.parent))
-    command = extension_command("c", "-std=c11", "-fvisibility=default", f"-I{source.parents[2] / 'include'}")
+    command = extension_command("c", "-std=c11", "-fvisibility=default", f"-I{INCLUDE}")
     return ctypes.cast(ctypes.PyDLL(str(build(source, ".so", command))).adopt_acquire, ctypes.c_void_p).value
 
 
