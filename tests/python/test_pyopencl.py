@@ -17,6 +17,7 @@ import pytest
 
 from buffer_interface import InvalidArrayError, UnsupportedError, buffer_interface, empty, pyopencl_array, trim
 from peers.fixtures import gate, new_queue, opencl_queue  # noqa: F401
+from test_lifetime import comes_to
 
 ORDERS = [np.s_[:], np.s_[::-1], np.s_[:, ::-1], np.s_[::2, 1:3], np.s_[1:, 2], np.s_[2:2], np.s_[1, 1]]
 
@@ -359,36 +360,42 @@ def test_failed_event_is_an_error_of_the_first_use(opencl_queue, fails_before_im
 
 @pytest.fixture
 def queue_references(opencl_queue):
-    """How many there are to the queue, with nothing of it cached."""
+    """A function that waits until there are so many more than now, with nothing of the queue cached."""
     trim()
-    return lambda: opencl_queue.get_info(cl.command_queue_info.REFERENCE_COUNT)
+    opencl_queue.finish()
+
+    def count():
+        return opencl_queue.get_info(cl.command_queue_info.REFERENCE_COUNT)
+
+    before = None
+    while before != count():  # of commands that are done, the driver lets go a little later
+        before = count()
+        time.sleep(0.1)
+    return lambda more: comes_to(before + more, count)
 
 
 def test_queue_is_held_once_however_many_views_there_are(array, queue_references):
-    before = queue_references()
     views = [buffer_interface(array) for _ in range(10)]
-    assert queue_references() == before + 1
+    assert queue_references(1)
     del views
-    assert queue_references() == before + 1
+    assert queue_references(1)
     trim()
-    assert queue_references() == before
+    assert queue_references(0)
 
 
 def test_queue_is_let_go_with_the_last_view_after_trim(array, queue_references):
-    before = queue_references()
     view = buffer_interface(array)
     trim()
-    assert queue_references() == before + 1
+    assert queue_references(1)
     view.release()
-    assert queue_references() == before
+    assert queue_references(0)
 
 
 def test_only_the_last_queue_of_a_context_is_kept(opencl_queue, array, queue_references):
-    before = queue_references()
     buffer_interface(array)
     other = cl.CommandQueue(opencl_queue.context)
     buffer_interface(cl.array.to_device(other, np.zeros(3)))
-    assert queue_references() == before
+    assert queue_references(0)
 
 
 def test_each_queue_is_known_by_its_handle(opencl_queue, array):
