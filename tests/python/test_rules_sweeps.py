@@ -119,9 +119,11 @@ def count_waits(bi, cuda_run, scenario):
         return run.cuda.counts().waits - before
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", [one for one in SCENARIOS if one is not import_and_write])  # it waits for nothing
 def test_C7_no_wait_is_superfluous(bi, cuda_run, scenario):
-    for number in range(1, count_waits(bi, cuda_run, scenario) + 1):
+    count = count_waits(bi, cuda_run, scenario)
+    assert count > 0
+    for number in range(1, count + 1):
         with cuda_run() as run:
             run.cuda.sim.arm(drop_wait=number)
             scenario(bi, run.cuda)
