@@ -1,11 +1,10 @@
 """
 What waits for a device waits without the GIL, or nobody could ever open the gate that it waits behind. Every test has a
-thread that opens one a little later; a wait with the GIL would never end, and the watchdog ends the process.
+thread that opens one when the call waits; a wait with the GIL would never end, and the watchdog ends the process.
 """
 
 import faulthandler
 import threading
-import time
 
 import numpy as np
 import pyopencl
@@ -15,10 +14,10 @@ import dlpack_structs as dl
 from buffer_interface import _core, buffer_interface, copyto, trim, zeros
 from peers import fixtures
 from peers.fixtures import gate, opencl_queue  # noqa: F401
+from peers.threads import until_blocked
 from producers import DLPackArray
 from test_rules_exchange import borrowed, from_py, table_of
 
-DELAY = 0.2
 LARGE = 1 << 16  # bytes: the calling thread does not fill so many itself
 
 
@@ -36,21 +35,26 @@ def new_queue(opencl_queue):
 
 
 class Later:
-    """Opens a gate from another thread, and says whether it was open when the block had ended."""
+    """Opens a gate from another thread when this one waits in the block. It must wait there."""
 
     def __init__(self, gate):
         self.gate = gate
         self.thread = threading.Thread(target=self.open)
+        self.waiting = threading.current_thread()
+        self.is_inside = True
 
     def open(self):
-        time.sleep(DELAY)
+        until_blocked(self.waiting)
+        self.has_waited = self.is_inside
         self.gate.open()
 
     def __enter__(self):
         self.thread.start()
 
-    def __exit__(self, *args):
+    def __exit__(self, kind, *rest):
+        self.is_inside = False
         self.thread.join()
+        assert kind or self.has_waited, "nothing waited for the gate"
 
 
 def pending(queue, gate, size=1024):
@@ -121,8 +125,6 @@ def test_context_that_makes_room(new_queue, gate):
 
 
 CALLS = {
-    "stream": lambda view, queue: view.stream,
-    "cl_command_queue": lambda view, queue: view.cl_command_queue,
     "acquire": lambda view, queue: view.acquire(queue),
     "import": lambda view, queue: buffer_interface(view, stream=queue),
     "producer_stream": lambda view, queue: buffer_interface(view, producer_stream=queue),
@@ -144,7 +146,7 @@ def test_lock_of_a_memory_that_another_thread_waits_with(new_queue, gate, call):
     copyto(host, source)
     thread = threading.Thread(target=lambda: copyto(target, host))
     thread.start()
-    time.sleep(DELAY)
+    until_blocked(thread)
     with Later(closed):
         CALLS[call](target, second)
     thread.join()
@@ -172,7 +174,7 @@ def test_lock_of_cuda_memory_that_another_thread_waits_with(cuda, new_queue, gat
     copyto(host, source)
     thread = threading.Thread(target=lambda: copyto(target, host))
     thread.start()
-    time.sleep(DELAY)
+    until_blocked(thread)
     with Later(closed):
         CUDA_CALLS[call](target, stream)
     thread.join()
@@ -182,11 +184,11 @@ def test_X5_array_that_is_released_while_it_is_waited_for(bi, new_queue, gate):
     """What would be lent is a part of it."""
     queue = new_queue()
     source, closed = pending(queue, gate)
-    host = zeros(1024, "|u1", device="host")
+    host, waiting = zeros(1024, "|u1", device="host"), threading.current_thread()
     copyto(host, source)
 
     def end():
-        time.sleep(DELAY)
+        until_blocked(waiting)
         host.release()
         closed.open()
 
@@ -216,10 +218,9 @@ def test_L1_array_that_is_released_while_its_memory_is_locked(bi, new_queue, gat
     """The read has begun and waits for the lock. The memory of a view that is freed too early gets another view."""
     source, closed = pending(new_queue(), gate, LARGE)
     host, target = zeros(LARGE, "|u1", device="host"), zeros(LARGE, "|u1", device="opencl")
-    part, got, begun = target[16:], [], threading.Event()
+    part, got = target[16:], []
 
     def read_part():
-        begun.set()
         got.append(READS[read](bi, part))
 
     target.fill(0)
@@ -227,17 +228,14 @@ def test_L1_array_that_is_released_while_its_memory_is_locked(bi, new_queue, gat
     threads = [threading.Thread(target=copyto, args=(target, host)), threading.Thread(target=read_part)]
     for thread in threads:
         thread.start()
-        time.sleep(DELAY)
-    begun.wait()
-    time.sleep(DELAY)
-    is_waiting = threads[1].is_alive()
+        until_blocked(thread)
     part.release()
     others = [target[i : i + 1, None, None] for i in range(64)]  # noqa: F841
     closed.open()
     for thread in threads:
         thread.join()
     start = target.host_pointer
-    assert is_waiting and got == ([start and start + 16] if read == "host_pointer" else [16])
+    assert got == ([start and start + 16] if read == "host_pointer" else [16])
 
 
 def test_array_that_is_released_while_it_is_copied_for_a_capsule(new_queue, gate):
@@ -245,17 +243,17 @@ def test_array_that_is_released_while_it_is_copied_for_a_capsule(new_queue, gate
     queue = new_queue()
     view, closed = pending(queue, gate)
     other = pyopencl.CommandQueue(queue.context)
-    ended = []
+    ended, waiting = [], threading.current_thread()
 
     def release():
-        time.sleep(DELAY)
+        until_blocked(waiting)
         later = gate(other)
         other.flush()
         view.hand_back(other)
         view.release()
         trim()
         closed.open()
-        time.sleep(DELAY)
+        until_blocked(waiting)
         later.open()
         ended.append(True)
 
@@ -288,9 +286,8 @@ def test_array_on_its_way_can_be_read(cuda, way):
     dst, src = (device, host) if way == "up" else (host, device)
     thread = threading.Thread(target=lambda: copyto(dst, src))
     thread.start()
-    time.sleep(DELAY)
+    until_blocked(thread)
     copyto(other, host)  # would never return, because the gate is opened after it
-    assert thread.is_alive()
     closed.open()
     thread.join()
 

@@ -1,7 +1,9 @@
-"""Threads that begin at once, and switch as often as they can."""
+"""Threads that begin at once, and switch as often as they can; and whether a thread waits."""
 
 import sys
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +36,19 @@ def together(function, count=THREADS):
         thread.join()
     if failed:
         raise failed[0]
+
+
+def time_of_sleeper(thread):
+    """The processor time that a sleeping thread has used, or None."""
+    fields = Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rpartition(")")[2].split()
+    return fields[11:13] if fields[0] == "S" else None
+
+
+def until_blocked(thread):
+    """Returns when the thread has slept for a while. It does not wait for the GIL, which is free between two looks."""
+    looks, before = 0, None
+    while looks < 10:
+        time.sleep(0.01)
+        now = time_of_sleeper(thread)
+        looks = looks + 1 if now and now == before else 0
+        before = now
