@@ -64,9 +64,9 @@ typedef uchar bi_bool;
 #define BI_GROUP_ID(axis) ((bi_i64)get_group_id(bi__axis_##axis))
 #define BI_GROUP_COUNT(axis) ((bi_i64)get_num_groups(bi__axis_##axis))
 
-/* The library reads the kinds of the parameters from these names, and the access from const. */
+/* The library reads the kinds of the kernel and of its parameters from these names, and the access from const. */
 #define BI_KERNEL(name, parameters) __kernel void bi_kernel_##name parameters
-#define BI_GROUP_KERNEL(name, parameters) __kernel void bi_kernel_##name parameters
+#define BI_GROUP_KERNEL(name, parameters) __kernel void bi_group_kernel_##name parameters
 #define BI_IN(type, name) __global const type *bi__base_##name, bi_i64 bi__offset_##name
 #define BI_OUT(type, name) __global type *bi__base_##name, bi_i64 bi__offset_##name
 #define BI_INOUT(type, name) __global type *bi__base_##name, bi_i64 bi__offset_##name
@@ -99,7 +99,7 @@ typedef unsigned char bi_bool;
 /* The kind of a parameter, and the class of its type: 'f' for float and double, 'i' for integers, 0 for others. */
 enum bi_parameter_kind { BI_PARAMETER_ARRAY = 1, BI_PARAMETER_STRIDED, BI_PARAMETER_VALUE, BI_PARAMETER_LOCAL };
 
-/* One parameter of a kernel. The table of a kernel ends with an entry of kind 0. */
+/* One parameter of a kernel. A table of them ends with an entry of kind 0, whose size is 1 for a BI_GROUP_KERNEL. */
 struct bi_parameter {
 	char name[40];
 	bi__u32 size;                   /* bytes of the type */
@@ -160,6 +160,7 @@ struct bi_parameter {
 
 #define BI__DESCRIBE(kind, type, name, access, rank) \
 	{ #name, (bi__u32)sizeof(type), BI_PARAMETER_##kind, access, rank, BI__CLASS(type) },
+#define BI__TABLE(parameters, is_group) { BI__EACH(BI__DESCRIBE, parameters) { "", is_group, 0, 0, 0, 0 } }
 
 #define BI__DECLARE(kind, type, name, access, rank) BI__DECLARE_##kind(type, name, rank)
 #define BI__DECLARE_ARRAY(type, name, rank) type *bi__data_##name,
@@ -221,10 +222,9 @@ __host__ __device__ constexpr char bi__class_of(const unsigned long long *) { re
 #define BI__PASS_LOCAL(type, name) (type *)((char *)bi__dynamic + bi__local_##name),
 
 /* The entry ends items beyond the grid, because the last groups may be larger than the rest of the grid. */
-#define BI_KERNEL(name, parameters) \
+#define BI__DEVICE_KERNEL(name, parameters, is_group) \
 	static __device__ __forceinline__ void bi__body_##name(BI__EACH(BI__DECLARE, parameters) bi_extent bi__size); \
-	extern "C" __device__ bi_parameter bi_parameters_##name[] = { \
-		BI__EACH(BI__DESCRIBE, parameters) { "", 0, 0, 0, 0, 0 } }; \
+	extern "C" __device__ bi_parameter bi_parameters_##name[] = BI__TABLE(parameters, is_group); \
 	extern "C" __global__ void bi_kernel_##name(BI__EACH(BI__ENTRY, parameters) bi_extent bi__size) \
 	{ \
 		extern __shared__ long long bi__dynamic[]; \
@@ -233,7 +233,8 @@ __host__ __device__ constexpr char bi__class_of(const unsigned long long *) { re
 			bi__body_##name(BI__EACH(BI__PASS, parameters) bi__size); \
 	} \
 	static __device__ __forceinline__ void bi__body_##name(BI__EACH(BI__DECLARE, parameters) bi_extent bi__size)
-#define BI_GROUP_KERNEL(name, parameters) BI_KERNEL(name, parameters)
+#define BI_KERNEL(name, parameters) BI__DEVICE_KERNEL(name, parameters, 0)
+#define BI_GROUP_KERNEL(name, parameters) BI__DEVICE_KERNEL(name, parameters, 1)
 
 #else /* C: a kernel is a function that runs over a box of items, or of groups */
 
@@ -332,8 +333,7 @@ static inline struct bi_host_group bi__host_group(const struct bi_host_box *box,
 			bi__body_##name(BI__EACH(BI__PASS, parameters) call); \
 		} \
 	} \
-	static const struct bi_parameter bi__parameters_##name[] = { \
-		BI__EACH(BI__DESCRIBE, parameters) { "", 0, 0, 0, 0, 0 } }; \
+	static const struct bi_parameter bi__parameters_##name[] = BI__TABLE(parameters, is_group); \
 	BI__UNUSED static const struct bi_host_kernel bi_kernel_##name = { #name, bi__parameters_##name, is_group, \
 									    bi__run_##name }; \
 	BI__INLINE void bi__body_##name(BI__EACH(BI__DECLARE, parameters) __VA_ARGS__)

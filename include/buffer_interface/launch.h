@@ -92,7 +92,7 @@ BI_API void bi_kernel_release(struct bi_kernel *kernel);
 struct bi_grid {
 	int ndim;                       /* 1 to 3 */
 	int64_t size[3];                /* items along each axis, each > 0 */
-	int64_t group[3];               /* items of a group; all 0: the device chooses. Divides `size` */
+	int64_t group[3];               /* items of a group; divides `size`. All 0: the device chooses, for a BI_KERNEL */
 };
 
 enum bi_argument_kind { BI_ARGUMENT_ARRAY = 1, BI_ARGUMENT_VALUE, BI_ARGUMENT_LOCAL };
@@ -201,10 +201,11 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  * Every argument is checked before anything is enqueued. BI_EINVAL: the number of arguments, or the kind, the size or the
  * class of one is not the kernel's; an array for BI_IN, BI_OUT or BI_INOUT is not dense in C order; the device cannot
  * use the memory of an array; the stream belongs to another native context; an extent of the grid is not positive; a
- * group does not divide the grid, or is larger than the device allows. BI_EREADONLY: the kernel writes to a read-only
- * view. BI_EBUSY: a memory is mapped for writing, or is mapped and the kernel writes to it. BI_EPRODUCER: work of a
- * producer that the launch waits for has failed. BI_ECAPTURE: the stream and the home stream of an array do not belong to
- * the same graph capture, or work before the capture is not complete. The kernel is not enqueued then.
+ * group does not divide the grid, or is larger than the device allows; grid.group is 0 for a BI_GROUP_KERNEL, whose
+ * local memory and barriers need groups of a known size. BI_EREADONLY: the kernel writes to a read-only view. BI_EBUSY: a
+ * memory is mapped for writing, or is mapped and the kernel writes to it. BI_EPRODUCER: work of a producer that the
+ * launch waits for has failed. BI_ECAPTURE: the stream and the home stream of an array do not belong to the same graph
+ * capture, or work before the capture is not complete. The kernel is not enqueued then.
  *
  * The launch does not count as an export: the memories return to the pool. It can be captured into a CUDA graph, like a
  * copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are undefined.

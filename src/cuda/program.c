@@ -199,7 +199,8 @@ int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, cons
 	out->most_groups[0] = MOST_GROUPS_X;
 	out->most_groups[1] = out->most_groups[2] = MOST_GROUPS_YZ;
 	out->most_local = MOST_SHARED;
-	out->threads = THREADS;
+	out->has_groups = out->parameters[out->count].size == 1;
+	out->threads = out->has_groups ? 0 : THREADS;
 	return BI_OK;
 }
 

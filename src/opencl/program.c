@@ -8,6 +8,7 @@
 #include "opencl/opencl.h"
 
 #define PREFIX "bi_kernel_"
+#define GROUP_PREFIX "bi_group_kernel_"
 #define BASE "bi__base_"
 #define STRIDES "bi__strides_"
 #define STRIDES_TYPE "struct bi_strides_"
@@ -36,7 +37,7 @@ struct spare {
 
 struct kernel {
 	struct program *program; /* lives at least as long */
-	char name[sizeof(PREFIX) + BI__KERNEL_NAME_MAX];
+	char name[sizeof(GROUP_PREFIX) + BI__KERNEL_NAME_MAX]; /* of the entry */
 	size_t nbytes; /* of spare.arguments */
 	struct spare *_Atomic spares[SPARES];
 };
@@ -319,18 +320,31 @@ static int create_kernel(const struct kernel *state, cl_kernel *out, struct bi_e
 	cl_int code;
 
 	*out = bi__cl->CreateKernel(state->program->program, state->name, &code);
-	if (code == CL_INVALID_KERNEL_NAME)
-		return bi__fail_vendor(err, BI_EINVAL, code, "the program has no kernel '%s'",
-				       state->name + sizeof(PREFIX) - 1);
 	return bi__cl_check(code, "clCreateKernel", err);
 }
 
-static int describe_kernel(const struct bi__opencl *opencl, struct kernel *state, struct bi__kernel *out,
-			   struct bi_error *err)
+/* Finds the entry of BI_KERNEL or of BI_GROUP_KERNEL, and sets state->name. */
+static int find_kernel(struct kernel *state, const char *name, cl_kernel *out, int *has_groups, struct bi_error *err)
+{
+	static const char *const prefixes[] = { PREFIX, GROUP_PREFIX };
+	cl_int code = CL_INVALID_KERNEL_NAME;
+
+	for (int i = 0; i < 2 && code == CL_INVALID_KERNEL_NAME; i++) {
+		snprintf(state->name, sizeof(state->name), "%s%s", prefixes[i], name);
+		*out = bi__cl->CreateKernel(state->program->program, state->name, &code);
+		*has_groups = i;
+	}
+	if (code == CL_INVALID_KERNEL_NAME)
+		return bi__fail_vendor(err, BI_EINVAL, code, "the program has no kernel '%s'", name);
+	return bi__cl_check(code, "clCreateKernel", err);
+}
+
+static int describe_kernel(const struct bi__opencl *opencl, struct kernel *state, const char *name,
+			   struct bi__kernel *out, struct bi_error *err)
 {
 	struct spare *spare;
 	cl_kernel kernel;
-	int rc = create_kernel(state, &kernel, err);
+	int rc = find_kernel(state, name, &kernel, &out->has_groups, err);
 
 	if (rc)
 		return rc;
@@ -356,8 +370,7 @@ int bi__opencl_get_kernel(struct bi__device_state *device, uintptr_t program, co
 	if (!state)
 		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
 	state->program = (struct program *)program;
-	snprintf(state->name, sizeof(state->name), PREFIX "%s", name);
-	rc = describe_kernel(device->state, state, out, err);
+	rc = describe_kernel(device->state, state, name, out, err);
 	out->state = state;
 	if (rc)
 		free(state);
