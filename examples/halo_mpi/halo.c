@@ -58,6 +58,7 @@ struct part {
 	struct message sent[FACES], received[FACES];
 };
 
+/* Only an address of CUDA is one that MPI takes. The handle of an OpenCL GPU is a cl_mem. */
 static int is_gpu_aware(const struct bi_context *context)
 {
 	int aware = 0;
@@ -67,7 +68,7 @@ static int is_gpu_aware(const struct bi_context *context)
 #elif defined(MPIX_GPU_SUPPORT_CUDA)
 	MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &aware);
 #endif
-	return aware && bi_context_device(context)->kind == BI_DEVICE_KIND_GPU;
+	return aware && !strcmp(bi_context_device(context)->backend, "cuda");
 }
 
 /* The cells [first, end) of one axis. */

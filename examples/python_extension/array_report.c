@@ -139,7 +139,11 @@ static int check(const struct bi_exchange *array)
 	return 0;
 }
 
-/* The buffer is acquired: it stays valid without the GIL, even if the object is changed meanwhile. */
+/*
+ * The buffer is acquired: it stays valid without the GIL, even if the object is changed meanwhile. Host memory can have
+ * pending work too, such as a copy of a GPU into pinned memory. The CPU knows no streams, so it asks for memory that is
+ * ready, for reading.
+ */
 static PyObject *total(PyObject *module, PyObject *argument)
 {
 	struct bi_exchange array;
@@ -147,7 +151,7 @@ static PyObject *total(PyObject *module, PyObject *argument)
 	int rc;
 
 	(void)module;
-	if (bi_python_take(argument, &array) < 0)
+	if (bi_python_acquire(argument, BI_ACQUIRE_READY | BI_ACQUIRE_READING, &array) < 0)
 		return NULL;
 	rc = check(&array);
 	if (!rc) {

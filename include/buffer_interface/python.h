@@ -19,7 +19,8 @@
  *
  * Ownership and ordering are those of abi.h. An extension releases each struct exactly once, on any thread, with or
  * without the GIL, when its work on the memory is finished or ordered into the struct's stream. The memory stays alive
- * until then, even if the object does not.
+ * until then, even if the object does not. An extension that reads or writes the memory with the CPU calls
+ * bi_python_acquire with BI_ACQUIRE_READY, because work of a device on host memory may be pending.
  *
  * A package that offers its own arrays in this way puts a capsule named BI_PYTHON_CAPSULE on their type, under the name
  * BI_PYTHON_ATTRIBUTE. The capsule points to a struct bi_python_api that lives as long as the process.

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import dlpack_structs as dl
-from exchange_struct import BORROW, FILL, READING, VERSION, Exchange, Table
+from exchange_struct import BORROW, FILL, READING, READY, VERSION, Exchange, Table
 from producers import CuPyLike, TorchLike
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -315,14 +315,15 @@ class Foreign:
 def test_foreign_types_are_asked_themselves(bi, report):
     foreign = Foreign(bi, bi.buffer_interface(np.arange(4.0)))
     assert report.describe(foreign)["shape"] == (4,) and report.total(foreign) == 6
-    assert foreign.wished == [BORROW, 0]
+    # total() reads with the CPU, so it demands that pending work is complete.
+    assert foreign.wished == [BORROW, READY | READING]
 
 
 def test_types_take_turns(bi, report):
     ours, foreign = bi.buffer_interface(np.arange(4.0)), Foreign(bi, bi.buffer_interface(np.arange(5.0)))
     for _ in range(3):
         assert (report.total(ours), report.total(foreign), report.total(np.arange(3.0))) == (6, 10, 3)
-    assert foreign.wished == [0] * 3
+    assert foreign.wished == [READY | READING] * 3
 
 
 def test_capsule_of_an_instance_does_not_count(bi, report):
