@@ -11,7 +11,7 @@
  *             BI_DATA(to)[i] = factor * BI_DATA(from)[i];
  *     }
  *
- * Parameters: 1 to 32. The name of an array alone does not compile: BI_DATA adds the offset of the view.
+ * Parameters: 1 to 32, with names of at most 39 characters. The name of an array alone does not compile: BI_DATA adds the offset of the view.
  *   BI_IN, BI_OUT, BI_INOUT(type, name)           a dense array in C order; the kernel reads, writes, or does both
  *   BI_STRIDED_IN, _OUT, _INOUT(type, rank, name) an array of 1 to 6 dimensions with any strides; BI_AT1(name, i) to
  *                                                 BI_AT6(name, i, j, ...) are its elements
@@ -23,7 +23,8 @@
  *
  * Groups: a kernel with barriers or local memory is a BI_GROUP_KERNEL, and all code that uses items stands in blocks
  * BI_ITEMS { ... }. BI_BARRIER separates two such blocks; it orders accesses to local and to global memory. Variables of
- * a block end with the block: what a later block needs goes through local memory.
+ * a block end with the block: what a later block needs goes through local memory. No return, break, continue or goto may
+ * leave a block: on the host a block is a loop over the items of a group, so it would end all of them.
  *   BI_LOCAL(type, name, count)                   local memory of the group; outside of BI_ITEMS
  *   BI_LOCAL_ID, BI_LOCAL_SIZE, BI_GROUP_ID, BI_GROUP_COUNT(axis)
  *
@@ -343,10 +344,10 @@ static inline struct bi_host_group bi__host_group(const struct bi_host_box *box,
 	BI__HOST_KERNEL(name, parameters, 0, , BI__ITEM_ARGUMENTS, BI__UNUSED const bi_i64 bi__x, \
 			BI__UNUSED const bi_i64 bi__y, BI__UNUSED const bi_i64 bi__z, \
 			BI__UNUSED const struct bi_host_box *const bi__box)
-#define BI__GROUP_ARGUMENTS &group, bi__box
+#define BI__GROUP_ARGUMENTS &bi__this_group, bi__box
 #define BI_GROUP_KERNEL(name, parameters) \
 	BI__HOST_KERNEL(name, parameters, 1, \
-			const struct bi_host_group group = bi__host_group(bi__box, bi__x, bi__y, bi__z);, \
+			const struct bi_host_group bi__this_group = bi__host_group(bi__box, bi__x, bi__y, bi__z);, \
 			BI__GROUP_ARGUMENTS, const struct bi_host_group *const bi__group, \
 			BI__UNUSED const struct bi_host_box *const bi__box)
 

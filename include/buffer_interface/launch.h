@@ -198,14 +198,15 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  * Enqueues a kernel. `stream` NULL: the context stream of the program's context. The host runs the kernel before the
  * call returns, on the threads of bi_threads. Arguments are in the order of the kernel's parameters.
  *
- * Every argument is checked before anything is enqueued. BI_EINVAL: the number of arguments, or the kind, the size or the
- * class of one is not the kernel's; an array for BI_IN, BI_OUT or BI_INOUT is not dense in C order; the device cannot
- * use the memory of an array; the stream belongs to another native context; an extent of the grid is not positive; a
- * group does not divide the grid, or is larger than the device allows; grid.group is 0 for a BI_GROUP_KERNEL, whose
- * local memory and barriers need groups of a known size. BI_EREADONLY: the kernel writes to a read-only view. BI_EBUSY: a
- * memory is mapped for writing, or is mapped and the kernel writes to it. BI_EPRODUCER: work of a producer that the
- * launch waits for has failed. BI_ECAPTURE: the stream and the home stream of an array do not belong to the same graph
- * capture, or work before the capture is not complete. The kernel is not enqueued then.
+ * Every argument is checked before anything is enqueued. BI_EINVAL: the number of arguments, or the kind, the size or
+ * the class of one is not the kernel's; an array for BI_IN, BI_OUT or BI_INOUT is not dense in C order; the device
+ * cannot use the memory of an array; the stream belongs to another native context or device; an extent of the grid is
+ * not positive; a group does not divide the grid, or is larger than the device allows; grid.group is 0 for a
+ * BI_GROUP_KERNEL, whose local memory and barriers need groups of a known size; local memory is larger than the device
+ * allows. BI_EREADONLY: the kernel writes to a read-only view. BI_EBUSY: a memory is mapped for writing, or is mapped
+ * and the kernel writes to it. BI_EPRODUCER: work of a producer that the launch waits for has failed. BI_ECAPTURE: the
+ * stream and the home stream of an array do not belong to the same graph capture, or work before the capture is not
+ * complete. The kernel is not enqueued then.
  *
  * The launch does not count as an export: the memories return to the pool. It can be captured into a CUDA graph, like a
  * copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are undefined.

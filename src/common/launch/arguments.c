@@ -307,7 +307,9 @@ static int check_launch(const struct bi_kernel *kernel, const struct bi_stream *
 {
 	const struct bi_context *context = kernel->program->context;
 
-	if (!bi__same_space(stream->context, context))
+	/* A native context may have several devices, and a kernel is built for one. */
+	if (stream->context != context && (!bi__same_space(stream->context, context) ||
+					   stream->context->device.state.device != context->device.state.device))
 		return bi__fail(err, BI_EINVAL, "the stream belongs to %s, and kernel '%s' to another context of %s",
 				stream->context->device.info->spec, kernel->name, context->device.info->spec);
 	if (count != kernel->kernel.count)

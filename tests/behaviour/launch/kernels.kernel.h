@@ -48,6 +48,18 @@ BI_KERNEL(add_pair, (BI_INOUT(float, data), BI_VALUE(struct pair, pair)))
 	BI_DATA(data)[BI_GLOBAL_ID(x)] += sum_of(pair);
 }
 
+/* A struct with more bytes than a group of some devices has items. */
+struct table {
+	int of[75];
+};
+
+BI_KERNEL(look_up, (BI_INOUT(int, data), BI_VALUE(struct table, table)))
+{
+	bi_i64 i = BI_GLOBAL_ID(x);
+
+	BI_DATA(data)[i] = table.of[BI_DATA(data)[i]];
+}
+
 /* The sum of each group of 16 items. */
 BI_GROUP_KERNEL(reduce, (BI_IN(int, from), BI_OUT(int, sums)))
 {
@@ -72,18 +84,18 @@ BI_GROUP_KERNEL(reduce, (BI_IN(int, from), BI_OUT(int, sums)))
 	}
 }
 
-/* Reverses each group, through local memory of the launch. */
-BI_GROUP_KERNEL(reverse, (BI_INOUT(int, data), BI_LOCAL_PARAMETER(int, part), BI_LOCAL_PARAMETER(bi_i64, other)))
+/* Reverses each group, through local memory of the launch. A name may be one that kernel.h could use itself. */
+BI_GROUP_KERNEL(reverse, (BI_INOUT(int, data), BI_LOCAL_PARAMETER(int, part), BI_LOCAL_PARAMETER(bi_i64, group)))
 {
 	BI_ITEMS
 	{
 		part[BI_LOCAL_ID(x)] = BI_DATA(data)[BI_GLOBAL_ID(x)];
-		other[BI_LOCAL_ID(x)] = BI_GLOBAL_ID(x);
+		group[BI_LOCAL_ID(x)] = BI_GLOBAL_ID(x);
 	}
 	BI_BARRIER;
 	BI_ITEMS
 	{
-		BI_DATA(data)[other[BI_LOCAL_ID(x)]] = part[BI_LOCAL_SIZE(x) - 1 - BI_LOCAL_ID(x)];
+		BI_DATA(data)[group[BI_LOCAL_ID(x)]] = part[BI_LOCAL_SIZE(x) - 1 - BI_LOCAL_ID(x)];
 	}
 }
 
