@@ -643,10 +643,11 @@ enum bi_stream_flag { BI_STREAM_IN_ORDER = 0, BI_STREAM_OUT_OF_ORDER = 1 };
 BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err);
 /*
  * Wraps a cl_command_queue or CUstream of this context. The library retains a cl_command_queue until the stream is
- * released. The caller keeps a CUstream alive until `release` is called. CUDA: 1 is the legacy default stream, 2 is the
- * per-thread default stream of the calling thread. `release` (may be NULL) is called when the last reference is
- * released. Ownership of release_data is transferred. BI_EINVAL: the queue belongs to another context, or to another
- * device than the opened one. A number that is no stream crashes the driver and cannot be checked. Owned.
+ * released, and an out-of-order one possibly until the context is closed (docs/ordering.md, 16.1). The caller keeps a
+ * CUstream alive until `release` is called. CUDA: 1 is the legacy default stream, 2 is the per-thread default stream of
+ * the calling thread. `release` (may be NULL) is called when the last reference is released. Ownership of release_data
+ * is transferred. BI_EINVAL: the queue belongs to another context, or to another device than the opened one. A number
+ * that is no stream crashes the driver and cannot be checked. Owned.
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);

@@ -30,7 +30,7 @@ static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue qu
 	return bi_context_open(&options, out, err);
 }
 
-/* Wraps and retains a queue of this context. */
+/* Wraps and retains a queue of this context, an out-of-order one as bi_stream_wrap says. */
 static inline int bi_opencl_stream_wrap(struct bi_context *context, cl_command_queue queue, struct bi_stream **out,
 					struct bi_error *err)
 {

@@ -56,9 +56,13 @@ static void copy_text(char *out, size_t capacity, cl_platform_id platform, cl_de
 static int has_extension(cl_device_id device, const char *name)
 {
 	char *text = bi__opencl_text(NULL, device, CL_DEVICE_EXTENSIONS);
-	const char *found = text ? strstr(text, name) : NULL;
-	int has = found && (found == text || found[-1] == ' ') && strchr(" ", found[strlen(name)]);
+	size_t length = strlen(name);
+	int has = 0;
 
+	for (const char *word = text; word && *word && !has; word += strspn(word, " ")) {
+		has = strcspn(word, " ") == length && !strncmp(word, name, length);
+		word += strcspn(word, " ");
+	}
 	free(text);
 	return has;
 }
@@ -120,9 +124,12 @@ static uint32_t get_capabilities(cl_device_id device, int version)
 
 static size_t get_group(cl_device_id device)
 {
-	size_t most = BI__NEST_GROUP;
+	size_t most = BI__NEST_GROUP, along[16] = { BI__NEST_GROUP };
 
 	bi__cl->GetDeviceInfo(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(most), &most, NULL);
+	bi__cl->GetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof(along), along, NULL);
+	if (along[0] < most)
+		most = along[0];
 	return most < BI__NEST_GROUP ? most : BI__NEST_GROUP;
 }
 

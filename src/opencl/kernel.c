@@ -250,13 +250,37 @@ static int set_kernel_arguments(cl_kernel kernel, const struct bi__launch *launc
 	return bi__cl_check(code, "clSetKernelArg", err);
 }
 
-static int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, const struct bi__launch *launch, cl_event *event,
-			  struct bi_error *err)
-{
-	const size_t local = launch->threads, global = launch->groups * local;
+/* Returned if the driver allows groups of fewer threads than a tile kernel has. Nothing is enqueued then. */
+#define NO_TILES 1
 
-	return bi__cl_check(bi__cl->EnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, event),
-			    "clEnqueueNDRangeKernel", err);
+/*
+ * Finds the size of the groups. A driver may allow a kernel fewer threads than the device. Strided kernels and fills
+ * work in groups of any size.
+ */
+static int choose_local(const struct bi__opencl *opencl, cl_kernel kernel, const struct bi__launch *launch,
+			size_t *local, struct bi_error *err)
+{
+	size_t most = launch->threads;
+	int rc = bi__cl_check(bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_WORK_GROUP_SIZE,
+							     sizeof(most), &most, NULL),
+			      "clGetKernelWorkGroupInfo", err);
+
+	*local = most && most < launch->threads ? most : launch->threads;
+	if (!rc && *local < launch->threads && launch->kernel >= BI__KERNEL_tile * BI__KERNEL_UNITS)
+		return NO_TILES;
+	return rc;
+}
+
+static int enqueue_kernel(const struct bi__opencl_command *command, cl_kernel kernel, const struct bi__launch *launch,
+			  size_t local, struct bi_error *err)
+{
+	const size_t threads = (size_t)launch->groups * launch->threads, global = (threads - 1) / local * local + local;
+	/* Only the last launch gives the event. */
+	cl_event *event = launch->is_last ? command->event : NULL;
+
+	return bi__cl_check(
+		bi__cl->EnqueueNDRangeKernel(command->queue, kernel, 1, NULL, &global, &local, 0, NULL, event),
+		"clEnqueueNDRangeKernel", err);
 }
 
 /*
@@ -267,14 +291,16 @@ static int run_launch(const struct bi__opencl_command *command, const struct bi_
 		      struct bi_error *err)
 {
 	cl_kernel kernel;
+	size_t local;
 	int rc = get_kernel(command->opencl, bi__kernel_name(launch->kernel), &kernel, err);
 
 	if (rc)
 		return rc;
-	rc = set_kernel_arguments(kernel, launch, dst, src, err);
-	/* Only the last launch gives the event. */
+	rc = choose_local(command->opencl, kernel, launch, &local, err);
 	if (!rc)
-		rc = enqueue_kernel(command->queue, kernel, launch, launch->is_last ? command->event : NULL, err);
+		rc = set_kernel_arguments(kernel, launch, dst, src, err);
+	if (!rc)
+		rc = enqueue_kernel(command, kernel, launch, local, err);
 	bi__cl->ReleaseKernel(kernel);
 	return rc;
 }
@@ -331,6 +357,12 @@ int bi__opencl_launch(const struct bi__opencl_command *command, const struct bi_
 
 	if (rc)
 		return rc;
+	bi__launches_copy(&launches, plan, dst->offset, src->offset, &limits);
+	rc = run_launches(command, &launches, dst->buffer, src->buffer, err);
+	if (rc != NO_TILES)
+		return rc;
+	/* All launches of a copy have the same kernel, so the driver has refused the first. */
+	limits.tiles = 0;
 	bi__launches_copy(&launches, plan, dst->offset, src->offset, &limits);
 	return run_launches(command, &launches, dst->buffer, src->buffer, err);
 }

@@ -19,13 +19,14 @@ static int create_buffer(cl_context context, cl_mem_flags flags, size_t nbytes, 
 
 /* Shared virtual memory (SVM) that a buffer uses. */
 struct shared {
-	cl_context context; /* borrowed; the buffer keeps it alive */
+	cl_context context; /* retained, because the buffers of some drivers do not keep their context */
 	void *bytes;
 };
 
 static void free_shared(struct shared *shared)
 {
 	bi__cl->SVMFree(shared->context, shared->bytes);
+	bi__cl->ReleaseContext(shared->context);
 	free(shared);
 }
 
@@ -38,8 +39,10 @@ static struct shared *alloc_shared(const struct bi__opencl *opencl, size_t nbyte
 		return NULL;
 	shared->context = opencl->context;
 	shared->bytes = bi__cl->SVMAlloc(opencl->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, nbytes, 0);
-	if (shared->bytes)
+	if (shared->bytes && bi__cl->RetainContext(shared->context) == CL_SUCCESS)
 		return shared;
+	if (shared->bytes)
+		bi__cl->SVMFree(shared->context, shared->bytes);
 	free(shared);
 	return NULL;
 }

@@ -12,6 +12,7 @@
 #define BASE "bi__base_"
 #define STRIDES "bi__strides_"
 #define STRIDES_TYPE "struct bi_strides_"
+#define MOST_TEXT 256 /* bytes of the name of an argument, and of its type */
 
 struct program {
 	cl_program program;
@@ -128,33 +129,47 @@ static const struct type {
 };
 
 /*
- * Finds the size of a type of the source: compiles the source with a kernel whose work-group size is the size of the
- * type, because the driver can be asked for that number.
+ * Kernels whose work-group sizes are the hexadecimal digits of the size of a type, plus one. The driver can be asked
+ * for these numbers, and every GPU has groups of 16.
  */
+#define SIZE_KERNELS \
+	"\n#define BI__SIZE(n) __kernel __attribute__((reqd_work_group_size((sizeof(%s) >> 4 * n & 15) + 1, 1, 1))) " \
+	"void bi__size_##n(__global int *x) {}\n" \
+	"BI__SIZE(0) BI__SIZE(1) BI__SIZE(2) BI__SIZE(3) BI__SIZE(4) BI__SIZE(5) BI__SIZE(6) BI__SIZE(7)\n"
+
+static cl_int read_digit(const struct bi__opencl *opencl, cl_program program, int digit, bi__u32 *size)
+{
+	char name[16];
+	size_t group[3] = { 1 };
+	cl_kernel kernel;
+	cl_int code;
+
+	snprintf(name, sizeof(name), "bi__size_%d", digit);
+	kernel = bi__cl->CreateKernel(program, name, &code);
+	if (code != CL_SUCCESS)
+		return code;
+	code = bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof(group),
+					      group, NULL);
+	bi__cl->ReleaseKernel(kernel);
+	*size |= (bi__u32)(group[0] - 1) << 4 * digit;
+	return code;
+}
+
+/* Finds the size of a type of the source, by compiling the source with SIZE_KERNELS. */
 static int measure_type(const struct bi__opencl *opencl, const struct program *source, const char *type, bi__u32 *size,
 			struct bi_error *err)
 {
-	char more[256];
-	size_t group[3] = { 0, 0, 0 };
+	char more[sizeof(SIZE_KERNELS) + MOST_TEXT];
 	cl_program program = NULL;
-	cl_kernel kernel = NULL;
 	cl_int code;
 
-	snprintf(more, sizeof(more),
-		 "\n__kernel __attribute__((reqd_work_group_size(sizeof(%s), 1, 1))) void bi__size(__global int *x) "
-		 "{}\n",
-		 type);
+	*size = 0;
+	snprintf(more, sizeof(more), SIZE_KERNELS, type);
 	code = compile(opencl, source, more, &program);
-	if (code == CL_SUCCESS)
-		kernel = bi__cl->CreateKernel(program, "bi__size", &code);
-	if (code == CL_SUCCESS)
-		code = bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
-						      sizeof(group), group, NULL);
-	if (kernel)
-		bi__cl->ReleaseKernel(kernel);
+	for (int i = 0; i < 8 && code == CL_SUCCESS; i++)
+		code = read_digit(opencl, program, i, size);
 	if (program)
 		bi__cl->ReleaseProgram(program);
-	*size = (bi__u32)group[0];
 	return code == CL_SUCCESS && *size
 		       ? BI_OK
 		       : bi__fail_vendor(err, BI_EDRIVER, code, "the size of type '%s' cannot be found: %s", type,
@@ -175,7 +190,7 @@ static int find_type(const struct bi__opencl *opencl, const struct program *sour
 
 /* An argument of the cl_kernel as the driver describes it. */
 struct described {
-	char name[64], type[128];
+	char name[MOST_TEXT], type[MOST_TEXT];
 	cl_kernel_arg_address_qualifier place;
 	cl_kernel_arg_type_qualifier qualifiers;
 };
@@ -187,6 +202,11 @@ static int describe_argument(cl_kernel kernel, cl_uint index, struct described *
 	if (code == CL_SUCCESS)
 		code = bi__cl->GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_NAME, sizeof(out->type), out->type,
 						NULL);
+	if (code == CL_INVALID_VALUE)
+		return bi__fail_vendor(err, BI_EINVAL, code,
+				       "the name or the type of parameter %u has more than %d characters, with the "
+				       "prefix of kernel.h",
+				       index, MOST_TEXT - 1);
 	if (code == CL_SUCCESS)
 		code = bi__cl->GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(out->place),
 						&out->place, NULL);
@@ -255,6 +275,25 @@ static int read_signature(const struct bi__opencl *opencl, const struct program 
 	return rc;
 }
 
+/* Sets most_local if the kernel has local memory whose size the launch chooses. */
+static cl_int read_local(const struct bi__opencl *opencl, cl_kernel kernel, struct bi__kernel *out)
+{
+	cl_ulong whole = 0, fixed = 0;
+	cl_int code;
+	unsigned i = 0;
+
+	while (i < out->count && out->parameters[i].kind != BI_PARAMETER_LOCAL)
+		i++;
+	if (i == out->count)
+		return CL_SUCCESS;
+	code = bi__cl->GetDeviceInfo(opencl->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(whole), &whole, NULL);
+	if (code == CL_SUCCESS)
+		code = bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(fixed),
+						      &fixed, NULL);
+	out->most_local = whole > fixed ? (size_t)(whole - fixed) : 1;
+	return code;
+}
+
 static int read_limits(const struct bi__opencl *opencl, cl_kernel kernel, struct bi__kernel *out, struct bi_error *err)
 {
 	size_t along[16] = { 0 };
@@ -264,6 +303,8 @@ static int read_limits(const struct bi__opencl *opencl, cl_kernel kernel, struct
 	if (code == CL_SUCCESS)
 		code = bi__cl->GetDeviceInfo(opencl->device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof(along), along, NULL);
 	memcpy(out->most_along, along, sizeof(out->most_along));
+	if (code == CL_SUCCESS)
+		code = read_local(opencl, kernel, out);
 	return bi__cl_check(code, "clGetKernelWorkGroupInfo", err);
 }
 
@@ -469,6 +510,9 @@ static int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, const struct
 	for (int i = 0; i < 3; i++) {
 		global[i] = (size_t)launch->size[i];
 		local[i] = (size_t)launch->group[i];
+		if ((int64_t)global[i] != launch->size[i])
+			return bi__fail(err, BI_EINVAL, "%lld items along %c are above the limit of %zu",
+					(long long)launch->size[i], "xyz"[i], SIZE_MAX);
 	}
 	rc = bi__cl_check(bi__cl->EnqueueNDRangeKernel(queue, kernel, (cl_uint)launch->ndim, NULL, global,
 						       local[0] ? local : NULL, 0, NULL, NULL),

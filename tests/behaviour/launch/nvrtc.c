@@ -20,9 +20,9 @@ static const char *const preamble[] = {
 };
 
 static const struct bi_host_kernel *const functions[] = {
-	&bi_kernel_scale,  &bi_kernel_number,  &bi_kernel_transpose,    &bi_kernel_add_pair,
-	&bi_kernel_reduce, &bi_kernel_reverse, &bi_kernel_spin,         &bi_kernel_shade,
-	&bi_kernel_spread, &bi_kernel_step,    &bi_kernel_spread_block, &bi_kernel_stage,
+	&bi_kernel_scale,        &bi_kernel_number, &bi_kernel_transpose, &bi_kernel_add_pair, &bi_kernel_reduce,
+	&bi_kernel_reverse,      &bi_kernel_spin,   &bi_kernel_shade,     &bi_kernel_spread,   &bi_kernel_step,
+	&bi_kernel_spread_block, &bi_kernel_stage,  &bi_kernel_look_up,
 };
 
 static void append_file(char *text, size_t capacity, const char *path)

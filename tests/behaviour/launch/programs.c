@@ -9,8 +9,8 @@
 #include "kernels.kernel.h"
 
 static const struct bi_host_kernel *const functions[] = {
-	&bi_kernel_scale,    &bi_kernel_step,   &bi_kernel_number,  &bi_kernel_transpose,
-	&bi_kernel_add_pair, &bi_kernel_reduce, &bi_kernel_reverse, &bi_kernel_spin,
+	&bi_kernel_scale,  &bi_kernel_step,    &bi_kernel_number, &bi_kernel_transpose, &bi_kernel_add_pair,
+	&bi_kernel_reduce, &bi_kernel_reverse, &bi_kernel_spin,   &bi_kernel_look_up,
 };
 
 const char *kernel_text(void)

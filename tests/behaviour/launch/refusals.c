@@ -1,7 +1,12 @@
 /* Launches and programs that are refused, and the message of each. Nothing is enqueued, and nothing leaks. */
 #include "programs.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "buffer_interface/binding.h"
+#include "opencl_driver.h"
+#include "opencl_layer/layer.h"
 
 static const struct bi_grid grid8 = { 1, { 8 }, { 0 } };
 
@@ -47,6 +52,81 @@ static void test_source_that_does_not_compile(void **state)
 	refuse_text(BI_EINVAL, cuda, "does not compile");
 	refuse_text(BI_EINVAL, bare, "data");
 	refuse_text(BI_EINVAL, NULL, "source.text");
+}
+
+static void test_device_without_a_compiler(void **state)
+{
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_program *program;
+	struct bi_layer layer;
+
+	(void)state;
+	if (!is_opencl(fixture.context) || !bi_layer_open(getenv("BI_TEST_LAYER"), &layer))
+		return;
+	source.text = kernel_text();
+	layer.arm("clBuildProgram", 1, CL_COMPILER_NOT_AVAILABLE);
+	REFUSED_FOR(BI_EUNSUPPORTED, "CL_COMPILER_NOT_AVAILABLE",
+		    bi_program_build(fixture.context, &source, &program, &error));
+	layer.reset();
+}
+
+/* The driver gives names of any length. */
+static void test_names_of_parameters(void **state)
+{
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+	char name[301], text[800];
+
+	(void)state;
+	source.text = text;
+	for (int length = 60; length <= 300 && is_opencl(fixture.context); length += 240) {
+		memset(name, 'a', sizeof(name));
+		name[length] = '\0';
+		snprintf(text, sizeof(text), "BI_KERNEL(k, (BI_STRIDED_OUT(int, 1, %s)))\n{\n\tBI_AT1(%s, 0) = 1;\n}\n",
+			 name, name);
+		OK(bi_program_build(fixture.context, &source, &program, &error));
+		if (length < 200) {
+			OK(bi_kernel_get(program, "k", &kernel, &error));
+			bi_kernel_release(kernel);
+		} else {
+			REFUSED_FOR(BI_EINVAL, "parameter 0 has more than 255 characters",
+				    bi_kernel_get(program, "k", &kernel, &error));
+		}
+		bi_program_release(program);
+	}
+}
+
+/* A kernel that was built for one device of a native context is not run by a stream of another. */
+static void test_two_devices_of_a_context(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *contexts[2];
+	struct bi_kernel *kernel;
+	struct bi_view *view;
+	cl_device_id devices[2];
+	cl_platform_id platform;
+	cl_uint count = 0;
+	cl_context native;
+
+	(void)state;
+	if (!is_opencl(fixture.context) || driver()->clGetPlatformIDs(1, &platform, NULL) ||
+	    driver()->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 2, devices, &count) || count < 2)
+		return;
+	native = driver()->clCreateContext(NULL, 2, devices, NULL, NULL, NULL);
+	options.adopt_context = (uintptr_t)native;
+	for (int i = 0; i < 2; i++)
+		contexts[i] = fixture_open(i ? "opencl:1" : "opencl:0", &options);
+	kernel = get_kernel(contexts[0], "step");
+	view = make_numbers(contexts[0], 1, (int64_t[]){ 8 });
+	REFUSED_FOR(BI_EINVAL, "the stream belongs to opencl:0:1, and kernel 'step' to another context of opencl:0:0",
+		    bi_launch(kernel, bi_context_stream(contexts[1]), &grid8,
+			      (struct bi_argument[]){ BI_READS(view), BI_WRITES(view), BI_INT64(1) }, 3, &error));
+	bi_view_release(view);
+	bi_kernel_release(kernel);
+	for (int i = 0; i < 2; i++)
+		bi_context_release(contexts[i]);
+	driver()->clReleaseContext(native);
 }
 
 /* A log that is too long is cut, and an empty buffer is not written. */
@@ -292,7 +372,7 @@ static void test_cuda(void **state)
 		refuse_grid(&good, (struct bi_grid){ 2, { 70000 * 8, 32 }, { 0 } }, "70000 groups along y are above");
 		refuse_grid(&good, (struct bi_grid){ 3, { 65, 1, 1 }, { 65, 1, 1 } }, "65 items along z is above");
 		REFUSED_FOR(BI_EINVAL, "more than 49152 bytes of local memory",
-			    bi_launch(reverse, NULL, &grid8,
+			    bi_launch(reverse, NULL, &(struct bi_grid){ 1, { 8 }, { 8 } },
 				      (struct bi_argument[]){ BI_UPDATES(good.out), BI_LOCAL_BYTES(40000),
 							      BI_LOCAL_BYTES(40000) },
 				      3, &error));
@@ -323,7 +403,7 @@ static void test_local_memory(void **state)
 		    bi_launch(kernel, NULL, &grid,
 			      (struct bi_argument[]){ BI_UPDATES(data), BI_LOCAL_BYTES(32), BI_LOCAL_BYTES(63) }, 3,
 			      &error));
-	for (size_t i = 0; i < 2 && runs_functions(); i++) {
+	for (size_t i = 0; i < 2; i++) {
 		static const size_t sizes[] = { SIZE_MAX - 7, SIZE_MAX / 2 + 1 };
 
 		REFUSED_FOR(BI_EINVAL, "bytes of local memory",
@@ -342,12 +422,15 @@ int refusals_group(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(test_source_that_does_not_compile),
+		TEST(test_device_without_a_compiler),
+		TEST(test_names_of_parameters),
 		TEST(test_log_is_cut),
 		TEST(test_arguments_of_programs),
 		TEST(test_count_kind_and_size),
 		TEST(test_layouts),
 		TEST(test_read_only_and_mapped_views),
 		TEST(test_other_contexts),
+		TEST(test_two_devices_of_a_context),
 		TEST(test_grids),
 		TEST(test_cuda),
 		TEST(test_local_memory),

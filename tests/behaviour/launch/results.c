@@ -145,7 +145,7 @@ static void test_grids_of_any_shape(void **state)
 	number_grid(1, (int64_t[]){ 10007 }, NULL);
 	number_grid(2, (int64_t[]){ 3, 5 }, NULL);
 	number_grid(2, (int64_t[]){ 127, 131 }, NULL);
-	number_grid(2, (int64_t[]){ 64, 96 }, (int64_t[]){ 4, 32 });
+	number_grid(2, (int64_t[]){ 64, 96 }, (int64_t[]){ 4, 16 });
 	number_grid(3, (int64_t[]){ 5, 7, 11 }, NULL);
 	number_grid(3, (int64_t[]){ 33, 17, 29 }, NULL);
 	number_grid(3, (int64_t[]){ 4, 6, 8 }, (int64_t[]){ 2, 3, 4 });
@@ -195,6 +195,23 @@ static void test_structs_by_value(void **state)
 	OK(bi_view_read(view, values, sizeof(values), &error));
 	for (int i = 0; i < 20; i++)
 		assert_true(values[i] == 8.25f);
+	bi_view_release(view);
+	bi_kernel_release(kernel);
+}
+
+static void test_large_structs_by_value(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "look_up");
+	struct bi_view *view = make_numbers(fixture.context, 1, (int64_t[]){ 75 });
+	int32_t table[75], values[75];
+
+	(void)state;
+	for (int i = 0; i < 75; i++)
+		table[i] = 1000 - i;
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 75 }, { 0 } },
+		     (struct bi_argument[]){ BI_UPDATES(view), BI_STRUCT(&table) }, 2, &error));
+	OK(bi_view_read(view, values, sizeof(values), &error));
+	assert_memory_equal(values, table, sizeof(values));
 	bi_view_release(view);
 	bi_kernel_release(kernel);
 }
@@ -298,6 +315,7 @@ int results_group(void)
 		TEST(test_grids_of_any_shape),
 		TEST(test_strided_arrays),
 		TEST(test_structs_by_value),
+		TEST(test_large_structs_by_value),
 		TEST(test_groups_and_barriers),
 		TEST(test_local_memory_of_a_launch),
 		TEST(test_options_reach_the_compiler),

@@ -12,7 +12,19 @@
 #include <CL/cl_layer.h>
 
 /* What a call is, besides one more of its name. */
-enum { PLAIN = 0, WAITS = 1, STRIDED = 2, RETAINS = 4, RELEASES = 8, MAKES_BUFFER = 16, NATIVE = 32, MAKES_QUEUE = 64 };
+enum {
+	PLAIN = 0,
+	WAITS = 1,
+	STRIDED = 2,
+	RETAINS = 4,
+	RELEASES = 8,
+	MAKES_BUFFER = 16,
+	NATIVE = 32,
+	MAKES_QUEUE = 64,
+	KEEPS_CONTEXT = 128,
+	DROPS_CONTEXT = 256,
+	TOO_LARGE = 512
+};
 
 #define EVENTS_DECLARED cl_uint count, const cl_event *list, cl_event *event
 #define EVENTS count, list, event
@@ -30,8 +42,8 @@ enum { PLAIN = 0, WAITS = 1, STRIDED = 2, RETAINS = 4, RELEASES = 8, MAKES_BUFFE
 	  (p, t, n, ids, found)) \
 	X(clGetDeviceInfo, PLAIN, (cl_device_id d, cl_device_info what, size_t size, void *out, size_t *needed), \
 	  (d, what, size, out, needed)) \
-	X(clRetainContext, PLAIN, (cl_context c), (c)) \
-	X(clReleaseContext, PLAIN, (cl_context c), (c)) \
+	X(clRetainContext, KEEPS_CONTEXT, (cl_context c), (c)) \
+	X(clReleaseContext, DROPS_CONTEXT, (cl_context c), (c)) \
 	X(clGetContextInfo, PLAIN, (cl_context c, cl_context_info what, size_t size, void *out, size_t *needed), \
 	  (c, what, size, out, needed)) \
 	X(clRetainCommandQueue, PLAIN, (cl_command_queue q), (q)) \
@@ -58,6 +70,9 @@ enum { PLAIN = 0, WAITS = 1, STRIDED = 2, RETAINS = 4, RELEASES = 8, MAKES_BUFFE
 	  (cl_program p, cl_device_id d, cl_program_build_info what, size_t size, void *out, size_t *needed), \
 	  (p, d, what, size, out, needed)) \
 	X(clReleaseKernel, PLAIN, (cl_kernel k), (k)) \
+	X(clGetKernelWorkGroupInfo, PLAIN, \
+	  (cl_kernel k, cl_device_id d, cl_kernel_work_group_info what, size_t size, void *out, size_t *needed), \
+	  (k, d, what, size, out, needed)) \
 	X(clSetKernelArg, PLAIN, (cl_kernel k, cl_uint i, size_t size, const void *value), (k, i, size, value)) \
 	X(clWaitForEvents, WAITS, (cl_uint n, const cl_event *events), (n, events)) \
 	X(clGetEventInfo, PLAIN, (cl_event e, cl_event_info what, size_t size, void *out, size_t *needed), \
@@ -91,7 +106,7 @@ enum { PLAIN = 0, WAITS = 1, STRIDED = 2, RETAINS = 4, RELEASES = 8, MAKES_BUFFE
 	  (q, m, pattern, unit, offset, size, EVENTS)) \
 	X(clEnqueueUnmapMemObject, PLAIN, (cl_command_queue q, cl_mem m, void *mapped, EVENTS_DECLARED), \
 	  (q, m, mapped, EVENTS)) \
-	X(clEnqueueNDRangeKernel, STRIDED, \
+	X(clEnqueueNDRangeKernel, is_too_large(n, local) ? STRIDED | TOO_LARGE : STRIDED, \
 	  (cl_command_queue q, cl_kernel k, cl_uint n, const size_t *offset, const size_t *global, \
 	   const size_t *local, EVENTS_DECLARED), \
 	  (q, k, n, offset, global, local, EVENTS)) \
@@ -104,7 +119,7 @@ enum { PLAIN = 0, WAITS = 1, STRIDED = 2, RETAINS = 4, RELEASES = 8, MAKES_BUFFE
 
 /* Functions that return an object and write the code: result, name, what they are, parameters, arguments. */
 #define OBJECT_CALLS(X) \
-	X(cl_context, clCreateContext, PLAIN, \
+	X(cl_context, clCreateContext, KEEPS_CONTEXT, \
 	  (const cl_context_properties *properties, cl_uint n, const cl_device_id *ids, \
 	   void(CL_CALLBACK * f)(const char *, const void *, size_t, void *), void *data, cl_int *code), \
 	  (properties, n, ids, f, data, code)) \
@@ -159,9 +174,9 @@ static struct {
 static atomic_uint_fast64_t waits, strided_commands, failures, all_calls;
 static atomic_uint_fast64_t gone_from; /* the driver is gone from this call on; 0: it is there */
 static atomic_int gone_code;
-static atomic_int_fast64_t buffers, memory_references;
+static atomic_int_fast64_t buffers, memory_references, context_references, late_frees;
 static atomic_int is_loaded;
-static int is_gpu;
+static int is_gpu, has_small_groups;
 static const cl_icd_dispatch *driver;
 static cl_icd_dispatch ours;
 
@@ -249,6 +264,8 @@ static cl_int begin(enum entry entry, int is)
 		atomic_fetch_add(&failures, 1);
 		return atomic_load(&all.code);
 	}
+	if (is & TOO_LARGE)
+		return CL_INVALID_WORK_GROUP_SIZE;
 	return (is & NATIVE) && is_gpu ? CL_INVALID_OPERATION : CL_SUCCESS;
 }
 
@@ -274,12 +291,51 @@ static void end_status(int is, cl_int code)
 		atomic_fetch_add(&memory_references, 1);
 	if (code == CL_SUCCESS && (is & RELEASES))
 		atomic_fetch_sub(&memory_references, 1);
+	if (code == CL_SUCCESS && (is & KEEPS_CONTEXT))
+		atomic_fetch_add(&context_references, 1);
+	if (code == CL_SUCCESS && (is & DROPS_CONTEXT))
+		atomic_fetch_sub(&context_references, 1);
 }
 
 /* --------------------------------------------------------------------------------------------------------- disguise */
 
+/* A device with small groups takes 200 items, and each of its kernels 96. Neither divides a usual grid. */
+#define SMALL_DEVICE 200
+#define SMALL_KERNEL 96
+
+static int is_too_large(cl_uint ndim, const size_t *local)
+{
+	size_t items = 1;
+
+	for (cl_uint i = 0; local && i < ndim; i++)
+		items *= local[i];
+	return has_small_groups && items > SMALL_KERNEL;
+}
+
+static void shrink(size_t *items, size_t limit)
+{
+	if (*items > limit)
+		*items = limit;
+}
+
+/* The name of one extension begins that of another. */
+static cl_int list_extensions(size_t size, void *out, size_t *needed)
+{
+	static const char list[] = "cl_khr_external_memory_dma_buf cl_khr_external_memory";
+
+	if (out && size < sizeof(list))
+		return CL_INVALID_VALUE;
+	if (out)
+		memcpy(out, list, sizeof(list));
+	if (needed)
+		*needed = sizeof(list);
+	return CL_SUCCESS;
+}
+
 static void disguise(cl_device_info what, void *out)
 {
+	if (what == CL_DEVICE_MAX_WORK_ITEM_SIZES && has_small_groups)
+		shrink(out, SMALL_DEVICE);
 	if (what == CL_DEVICE_TYPE)
 		*(cl_device_type *)out = CL_DEVICE_TYPE_GPU;
 	if (what == CL_DEVICE_EXECUTION_CAPABILITIES)
@@ -311,6 +367,7 @@ STATUS_CALLS(STATUS_CALL)
 		result made = failure == CL_SUCCESS ? driver->name arguments : NULL; \
 		if (failure != CL_SUCCESS && code) \
 			*code = failure; \
+		end_status(what_it_is, made ? CL_SUCCESS : CL_INVALID_VALUE); \
 		if (what_it_is & MAKES_BUFFER) \
 			end_buffer((cl_mem)made); \
 		if ((what_it_is & MAKES_QUEUE) && atomic_load(&gone_from)) \
@@ -328,16 +385,33 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context c, cl_svm_mem_f
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context c, void *bytes)
 {
 	begin(ENTRY_clSVMFree, PLAIN);
+	if (!atomic_load(&context_references))
+		atomic_fetch_add(&late_frees, 1);
 	driver->clSVMFree(c, bytes);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL disguised_clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t size,
 								 void *out, size_t *needed)
 {
-	cl_int result = wrap_clGetDeviceInfo(d, what, size, out, needed);
+	int is_list = has_small_groups && what == CL_DEVICE_EXTENSIONS;
+	cl_int result = is_list ? wrap_clGetDeviceInfo(d, what, 0, NULL, needed)
+				: wrap_clGetDeviceInfo(d, what, size, out, needed);
 
 	if (result == CL_SUCCESS && out && is_gpu)
 		disguise(what, out);
+	return result == CL_SUCCESS && is_list ? list_extensions(size, out, needed) : result;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL disguised_clGetKernelWorkGroupInfo(cl_kernel k, cl_device_id d,
+									  cl_kernel_work_group_info what, size_t size,
+									  void *out, size_t *needed)
+{
+	cl_int result = wrap_clGetKernelWorkGroupInfo(k, d, what, size, out, needed);
+
+	if (result == CL_SUCCESS && out && has_small_groups && what == CL_KERNEL_WORK_GROUP_SIZE)
+		shrink(out, SMALL_KERNEL);
+	if (result == CL_SUCCESS && out && what == CL_KERNEL_COMPILE_WORK_GROUP_SIZE && is_too_large(3, out))
+		return CL_INVALID_WORK_GROUP_SIZE;
 	return result;
 }
 
@@ -393,7 +467,9 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
 	OBJECT_CALLS(OBJECT_INSTALL)
 	OTHER_CALLS(OTHER_INSTALL)
 	ours.clGetDeviceInfo = disguised_clGetDeviceInfo;
-	is_gpu = mask && strcmp(mask, "gpu") == 0;
+	ours.clGetKernelWorkGroupInfo = disguised_clGetKernelWorkGroupInfo;
+	has_small_groups = mask && strcmp(mask, "small-gpu") == 0;
+	is_gpu = has_small_groups || (mask && strcmp(mask, "gpu") == 0);
 	*count_out = sizeof(ours) / sizeof(ours.clGetPlatformIDs);
 	*dispatch_out = &ours;
 	atexit(write_report);
@@ -440,6 +516,11 @@ int64_t bi_layer_live_buffers(void)
 int64_t bi_layer_references(void)
 {
 	return atomic_load(&memory_references);
+}
+
+int64_t bi_layer_late_frees(void)
+{
+	return atomic_load(&late_frees);
 }
 
 void bi_layer_reset(void)

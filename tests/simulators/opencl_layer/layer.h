@@ -7,6 +7,7 @@
  *
  * Environment:
  *   BI_TEST_LAYER_MASK=gpu   devices say that they are GPUs with memory of their own, which run no native kernels
+ *   BI_TEST_LAYER_MASK=small-gpu  the same, and their groups have at most 200 items, those of each kernel at most 96
  *   BI_TEST_LAYER_REPORT=f   when the process ends, lines "name count" of all that is not 0 are written to the file f
  *
  * All functions may be called from several threads.
@@ -26,6 +27,7 @@
 	X(uint64_t, strided, (void)) /* native kernels, kernels and rectangle commands */ \
 	X(int64_t, live_buffers, (void)) /* buffers made and not yet deleted by the driver; never reset */ \
 	X(int64_t, references, (void)) /* of memory objects: made + retained - released; never reset */ \
+	X(int64_t, late_frees, (void)) /* calls of clSVMFree when nothing retained a context; never reset */ \
 	X(void, reset, (void)) /* counts become 0, nothing is armed */ \
 	X(void, arm, \
 	  (const char *name, uint64_t nth, int code)) /* the nth call from now on (1: the next) returns code */ \
