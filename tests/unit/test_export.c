@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "buffer_interface/binding.h"
+#include "common/runtime/object.h"
 
 static struct bi_context *device, *host;
 
@@ -156,6 +157,27 @@ static void an_export_that_would_call_the_driver_is_refused(void **state)
 	bi_view_release(a);
 }
 
+/* Another thread is in a step on the memory, or copies its bytes inline. */
+static void an_export_that_would_wait_for_a_thread_is_refused(void **state)
+{
+	struct bi_view *views[2] = { NEW_ARRAY(device, "uint8", 100), NEW_ARRAY(host, "uint8", 100) };
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+
+	(void)state;
+	pthread_mutex_lock(&views[0]->memory->lock);
+	refuse_at_once(views[0], 0);
+	pthread_mutex_unlock(&views[0]->memory->lock);
+	for (int i = 0; i < 2; i++) {
+		atomic_fetch_or(&views[i]->memory->marks, BI__MARK_INLINE);
+		for (int again = 0; again < 2; again++)
+			refuse_at_once(views[i], 0);
+		atomic_fetch_and(&views[i]->memory->marks, (unsigned char)~BI__MARK_INLINE);
+		OK(bi_view_export_nonblocking(views[i], 0, &exchange, &error));
+		release(&exchange);
+		bi_view_release(views[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +188,7 @@ int main(void)
 		cmocka_unit_test(a_stream_that_was_named_is_named_again),
 		cmocka_unit_test(a_stream_that_was_read_is_gone_after_a_wait),
 		cmocka_unit_test(an_export_that_would_call_the_driver_is_refused),
+		cmocka_unit_test(an_export_that_would_wait_for_a_thread_is_refused),
 	};
 	int failed;
 

@@ -414,6 +414,8 @@ int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi
 	 * thread that copied does not exist.
 	 */
 	while (marks & BI__MARK_INLINE && memory->context->device.fork_generation == bi__fork_generation) {
+		if (!blocks)
+			return bi__fail(err, BI_EBUSY, "another thread copies bytes of the memory");
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}

@@ -349,7 +349,8 @@ __attribute__((cold, noinline)) int bi__memory_mark_first_export(struct bi_memor
  * inline copy of the memory is under way, and none will start. Only the first call writes, so threads that describe one
  * memory do not compete for its cache line. The memory is marked after a failure too: BI_EBUSY if it is mapped for
  * writing, BI_ECAPTURE if its home stream is captured and work on another stream is pending. With `blocks` 0, returns
- * BI_EBUSY and marks nothing if another thread has the lock of the memory, or the home stream would have to wait.
+ * BI_EBUSY and marks nothing if another thread has the lock of the memory, or the home stream would have to wait; and
+ * BI_EBUSY if a thread copies the bytes inline.
  */
 static inline int bi__memory_mark_exported(struct bi_memory *memory, int blocks, struct bi_error *err)
 {
