@@ -40,13 +40,13 @@ struct bi__cuda_facts {
 /* An event. The functions of the backend table take its address as a number. */
 struct bi__cuda_event {
 	atomic_uint refs;
-	struct bi__cuda *cuda;
+	struct bi__cuda_shared *shared;
 	bi__cu_event handle;
 	bi__cu_event start; /* recorded before the work that is timed; NULL: the event has no timing */
 	int is_foreign; /* the handle belongs to the caller */
 	int is_captured; /* recorded in a graph capture: the event never completes, and a query would invalidate the
 			    capture */
-	struct bi__cuda_event *next; /* in one of the lists of struct bi__cuda */
+	struct bi__cuda_event *next; /* in one of the lists of struct bi__cuda_shared */
 	struct {
 		char *slot; /* pinned memory to which few bytes were copied; NULL: the event is not of this kind */
 		void *dst;
@@ -84,7 +84,7 @@ struct bi__cuda_chunk {
 
 struct bi__cuda_pageable {
 	pthread_mutex_t lock; /* guards the members below; held while the commands for one chunk are enqueued, but
-				 not for a pair; taken before bi__cuda.lock */
+				 not for a pair; taken before bi__cuda_shared.lock */
 	char *bytes; /* pinned memory of the chunks, slots and pairs; NULL: the allocation has failed, and the next
 			copy tries again */
 	struct bi__cuda_chunk chunks[BI__CUDA_ALL_CHUNKS]; /* the pairs come last */
@@ -102,15 +102,24 @@ struct bi__cuda_kernels {
 /*
  * State that the opened devices with one CUcontext share. Loading kernels may wait for work of the device, so
  * they are loaded when the first of the devices is opened. They are unloaded when the last is closed.
+ *
+ * The events are part of it, because one of the devices may keep an event of another one, and be closed later: the
+ * memory of a context also holds the ends of work that streams of the other contexts do on it.
  */
 struct bi__cuda_shared {
 	struct bi__cuda_shared *next;
 	bi__cu_context context;
 	unsigned long long context_id; /* of cuCtxGetId; 0: the driver has no such numbers */
 	unsigned users;
+	atomic_int is_reset; /* the context was destroyed by other code: its handles must not be used */
 	atomic_ullong serials; /* serial of the queue that was opened last */
 	struct bi__cuda_kernels kernels;
 	struct bi__cuda_pageable pageable;
+
+	pthread_mutex_t lock; /* guards the members below */
+	struct bi__cuda_event *free_events; /* unused events without timing, which take_event reuses */
+	struct bi__cuda_event *uses; /* events behind the kernels of closed and per-thread streams; the last close waits
+					for them */
 };
 
 /* The state of an opened device: bi__device_state.state. */
@@ -121,14 +130,8 @@ struct bi__cuda {
 	int is_primary; /* 1: the device's primary context, retained; 0: a context of the caller */
 	struct bi__cuda_facts facts;
 	bi__cu_stream stream; /* the context stream */
-	atomic_int is_reset; /* the context was destroyed by other code: its handles must not be used */
 	bi__cu_pool pool; /* of the device memory; NULL: the device has no memory pools */
 	struct bi__cuda_shared *shared;
-
-	pthread_mutex_t lock; /* guards the members below */
-	struct bi__cuda_event *free_events; /* unused events without timing, which take_event reuses */
-	struct bi__cuda_event *uses; /* events behind the kernels of closed and per-thread streams; closing the context
-					waits for them */
 };
 
 /* The state of a stream: bi__queue.state. */
@@ -141,7 +144,7 @@ struct bi__cuda_queue {
 	atomic_int is_used; /* the close records the end: kernels on an own stream; a chunk whose last use was not
 			       recorded */
 	struct bi__cuda_event
-		*used; /* wrapped stream: an event behind its kernels, or NULL; guarded by bi__cuda.lock */
+		*used; /* wrapped stream: an event behind its kernels, or NULL; guarded by bi__cuda_shared.lock */
 };
 
 static inline struct bi__cuda_queue *bi__cuda_queue_of(const struct bi__queue *queue)
@@ -217,9 +220,8 @@ int bi__cuda_find_capture(const struct bi__cuda_queue *queue, uint64_t *id, stru
 int bi__cuda_refuse_capture(const struct bi__cuda_queue *queue, const char *what, struct bi_error *err);
 
 /*
- * Must be called whenever kernels are enqueued on the queue. Closing the context then waits for them before it unloads
- * the kernels. A wrapped stream is not used after it was closed, so its event is recorded now. The context must be
- * current.
+ * Must be called whenever kernels are enqueued on the queue. The last close then waits for them before it unloads the
+ * kernels. A wrapped stream is not used after it was closed, so its event is recorded now. The context must be current.
  */
 void bi__cuda_use(struct bi__cuda_queue *queue);
 
@@ -236,10 +238,10 @@ static inline void bi__cuda_wait_for_event(bi__cu_event event)
 }
 
 /*
- * Blocks the calling thread until all work that uses the kernels is complete. All queues must be closed. The context
- * must be current, in a relaxed scope.
+ * Blocks the calling thread until all work that uses the kernels is complete. All queues must be closed, and no other
+ * thread may use `shared`. The context must be current, in a relaxed scope.
  */
-void bi__cuda_wait_for_uses(struct bi__cuda *cuda);
+void bi__cuda_wait_for_uses(const struct bi__cuda_shared *shared);
 
 /* The context must be current, in a relaxed scope. */
 int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err);
@@ -248,13 +250,13 @@ int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err);
 void bi__cuda_open_pool(struct bi__cuda *cuda);
 void bi__cuda_close_pool(struct bi__cuda *cuda);
 
-/* Destroys the events in both lists of struct bi__cuda. The context must be current, or have been reset. */
-void bi__cuda_destroy_events(struct bi__cuda *cuda);
+/* Destroys the events in both lists. No other thread may use them. The context must be current, or have been reset. */
+void bi__cuda_destroy_events(struct bi__cuda_shared *shared);
 
 /*
- * bi__cuda_open_shared finds or makes cuda->shared. A failure to load kernels is reported by the first use. Before
- * bi__cuda_close_shared, the work that uses the kernels must be complete. The context must be current; to close, in a
- * relaxed scope.
+ * bi__cuda_open_shared finds or makes cuda->shared. A failure to load kernels is reported by the first use. The last
+ * bi__cuda_close_shared waits for the work that uses the kernels. The context must be current; to close, in a relaxed
+ * scope.
  */
 int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err);
 void bi__cuda_close_shared(struct bi__cuda *cuda);

@@ -200,7 +200,6 @@ static void destroy_state(struct bi__cuda *cuda)
 {
 	if (cuda->is_primary)
 		bi__cu->DevicePrimaryCtxRelease(cuda->device);
-	pthread_mutex_destroy(&cuda->lock);
 	free(cuda);
 }
 
@@ -231,7 +230,6 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 
 	if (!cuda)
 		return bi__fail(err, BI_ENOMEM, "no memory for a context");
-	pthread_mutex_init(&cuda->lock, NULL);
 	if (options->adopt_context)
 		rc = open_adopted(cuda, (bi__cu_context)options->adopt_context, device->ordinal, adopted, err);
 	else
@@ -259,10 +257,7 @@ void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 	if (!is_reset)
 		bi__cuda_enter_to_release(cuda->context, &scope);
 	bi__cuda_stream_close(stream);
-	if (!is_reset)
-		bi__cuda_wait_for_uses(cuda);
 	bi__cuda_close_shared(cuda);
-	bi__cuda_destroy_events(cuda);
 	bi__cuda_close_pool(cuda);
 	bi__cuda_leave(&scope);
 	destroy_state(cuda);

@@ -9,7 +9,7 @@ static struct bi__cuda_event *event_of(uintptr_t event)
 	return (struct bi__cuda_event *)event;
 }
 
-static struct bi__cuda_event *new_event(struct bi__cuda *cuda, struct bi_error *err)
+static struct bi__cuda_event *new_event(struct bi__cuda_shared *shared, struct bi_error *err)
 {
 	struct bi__cuda_event *event = calloc(1, sizeof(*event));
 
@@ -18,7 +18,7 @@ static struct bi__cuda_event *new_event(struct bi__cuda *cuda, struct bi_error *
 		return NULL;
 	}
 	atomic_init(&event->refs, 1);
-	event->cuda = cuda;
+	event->shared = shared;
 	return event;
 }
 
@@ -30,7 +30,7 @@ static int create_event(unsigned flags, bi__cu_event *out, struct bi_error *err)
 /* The context must be current, or have been reset. */
 static void destroy_event(struct bi__cuda_event *event)
 {
-	int has_handles = !atomic_load(&event->cuda->is_reset);
+	int has_handles = !atomic_load(&event->shared->is_reset);
 
 	if (event->start && has_handles)
 		bi__cu->EventDestroy(event->start);
@@ -41,32 +41,32 @@ static void destroy_event(struct bi__cuda_event *event)
 
 static void put_event(struct bi__cuda_event *event)
 {
-	struct bi__cuda *cuda = event->cuda;
+	struct bi__cuda_shared *shared = event->shared;
 
-	pthread_mutex_lock(&cuda->lock);
-	event->next = cuda->free_events;
-	cuda->free_events = event;
-	pthread_mutex_unlock(&cuda->lock);
+	pthread_mutex_lock(&shared->lock);
+	event->next = shared->free_events;
+	shared->free_events = event;
+	pthread_mutex_unlock(&shared->lock);
 }
 
 /*
- * Takes an event without timing from cuda->free_events, or creates an event. *out has one reference. The context must
- * be current.
+ * Takes an event without timing from shared->free_events, or creates an event. *out has one reference. The context
+ * must be current.
  */
-static int take_event(struct bi__cuda *cuda, struct bi__cuda_event **out, struct bi_error *err)
+static int take_event(struct bi__cuda_shared *shared, struct bi__cuda_event **out, struct bi_error *err)
 {
 	int rc;
 
-	pthread_mutex_lock(&cuda->lock);
-	*out = cuda->free_events;
+	pthread_mutex_lock(&shared->lock);
+	*out = shared->free_events;
 	if (*out)
-		cuda->free_events = (*out)->next;
-	pthread_mutex_unlock(&cuda->lock);
+		shared->free_events = (*out)->next;
+	pthread_mutex_unlock(&shared->lock);
 	if (*out) {
 		atomic_store(&(*out)->refs, 1);
 		return BI_OK;
 	}
-	*out = new_event(cuda, err);
+	*out = new_event(shared, err);
 	if (!*out)
 		return BI_ENOMEM;
 	rc = create_event(BI__CU_EVENT_DISABLE_TIMING, &(*out)->handle, err);
@@ -78,7 +78,7 @@ static int take_event(struct bi__cuda *cuda, struct bi__cuda_event **out, struct
 /* Records an event behind all work on the queue. *out has one reference. The context must be current. */
 static int record_event(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
 {
-	int rc = take_event(queue->cuda, out, err);
+	int rc = take_event(queue->cuda->shared, out, err);
 
 	if (rc)
 		return rc;
@@ -219,11 +219,12 @@ int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 
 int bi__cuda_event_wrap(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err)
 {
+	const struct bi__cuda *cuda = device->state;
 	struct bi__cuda_event *made;
 
 	if (!native)
 		return bi__fail(err, BI_EINVAL, "the CUevent is 0");
-	made = new_event(device->state, err);
+	made = new_event(cuda->shared, err);
 	if (!made)
 		return BI_ENOMEM;
 	made->handle = (bi__cu_event)native;
@@ -243,9 +244,8 @@ int bi__cuda_event_retain(uintptr_t event, struct bi_error *err)
 static void destroy_timed(struct bi__cuda_event *event)
 {
 	struct bi__cuda_scope scope;
-	bi__cu_context context = event->cuda->context;
 
-	bi__cuda_enter_to_release(context, &scope);
+	bi__cuda_enter_to_release(event->shared->context, &scope);
 	destroy_event(event);
 	bi__cuda_leave(&scope);
 }
@@ -254,7 +254,7 @@ static void destroy_timed(struct bi__cuda_event *event)
 static void release_read(struct bi__cuda_event *event)
 {
 	if (!event->read.dst)
-		bi__cuda_free_slot(&event->cuda->shared->pageable, event->read.slot);
+		bi__cuda_free_slot(&event->shared->pageable, event->read.slot);
 	free(event);
 }
 
@@ -265,7 +265,7 @@ int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, s
 	char *slot = bi__cuda_claim_slot(pageable);
 	int rc = BI_ENOMEM;
 
-	*out = slot ? new_event(queue->cuda, err) : NULL;
+	*out = slot ? new_event(queue->cuda->shared, err) : NULL;
 	if (!slot)
 		return BI_OK;
 	if (*out) {
@@ -305,7 +305,7 @@ uintptr_t bi__cuda_event_handle(uintptr_t event)
 
 int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
 {
-	struct bi__cuda_event *event = new_event(queue->cuda, err);
+	struct bi__cuda_event *event = new_event(queue->cuda->shared, err);
 	int rc;
 
 	if (!event)
@@ -329,7 +329,7 @@ int64_t bi__cuda_elapsed(uintptr_t event)
 	struct bi__cuda_scope scope;
 	float milliseconds = -1;
 
-	if (!event || !timed->start || bi__cuda_enter(timed->cuda->context, &scope, NULL))
+	if (!event || !timed->start || bi__cuda_enter(timed->shared->context, &scope, NULL))
 		return -1;
 	if (bi__cu->EventElapsedTime(&milliseconds, timed->start, timed->handle) != BI__CU_SUCCESS)
 		milliseconds = -1;
@@ -337,10 +337,10 @@ int64_t bi__cuda_elapsed(uintptr_t event)
 	return milliseconds < 0 ? -1 : (int64_t)((double)milliseconds * 1e6);
 }
 
-/* Removes the complete events from cuda->uses. Returns them as a list. The context must be current. */
-static struct bi__cuda_event *take_complete_uses_locked(struct bi__cuda *cuda)
+/* Removes the complete events from shared->uses. Returns them as a list. The context must be current. */
+static struct bi__cuda_event *take_complete_uses_locked(struct bi__cuda_shared *shared)
 {
-	struct bi__cuda_event **link = &cuda->uses, *complete = NULL;
+	struct bi__cuda_event **link = &shared->uses, *complete = NULL;
 
 	while (*link) {
 		struct bi__cuda_event *event = *link;
@@ -356,16 +356,17 @@ static struct bi__cuda_event *take_complete_uses_locked(struct bi__cuda *cuda)
 	return complete;
 }
 
-/* Adds an event to cuda->uses. The context must be current, in a relaxed scope. */
-static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
+/* Adds an event to shared->uses. The context must be current, in a relaxed scope. */
+static void add_use(struct bi__cuda_event *event)
 {
+	struct bi__cuda_shared *shared = event->shared;
 	struct bi__cuda_event *complete;
 
-	pthread_mutex_lock(&cuda->lock);
-	complete = take_complete_uses_locked(cuda);
-	event->next = cuda->uses;
-	cuda->uses = event;
-	pthread_mutex_unlock(&cuda->lock);
+	pthread_mutex_lock(&shared->lock);
+	complete = take_complete_uses_locked(shared);
+	event->next = shared->uses;
+	shared->uses = event;
+	pthread_mutex_unlock(&shared->lock);
 	while (complete) {
 		struct bi__cuda_event *next = complete->next;
 
@@ -377,19 +378,19 @@ static void add_use(struct bi__cuda *cuda, struct bi__cuda_event *event)
 /* Records the event of the queue again, which is behind all its kernels then. The context must be current. */
 static int record_use(struct bi__cuda_queue *queue)
 {
-	struct bi__cuda *cuda = queue->cuda;
+	struct bi__cuda_shared *shared = queue->cuda->shared;
 	struct bi__cuda_event *spare;
 	bi__cu_result code;
 
-	if (take_event(cuda, &spare, NULL))
+	if (take_event(shared, &spare, NULL))
 		return BI_ENOMEM;
-	pthread_mutex_lock(&cuda->lock);
+	pthread_mutex_lock(&shared->lock);
 	if (!queue->used) {
 		queue->used = spare;
 		spare = NULL;
 	}
 	code = bi__cu->EventRecord(queue->used->handle, queue->stream);
-	pthread_mutex_unlock(&cuda->lock);
+	pthread_mutex_unlock(&shared->lock);
 	if (spare)
 		put_event(spare);
 	return bi__cu_check(code, "", NULL);
@@ -405,7 +406,7 @@ static int record_use_of_thread(struct bi__cuda_queue *queue)
 	if (rc)
 		return rc;
 	bi__cuda_enter_to_release(queue->cuda->context, &scope);
-	add_use(queue->cuda, event);
+	add_use(event);
 	bi__cuda_leave(&scope);
 	return BI_OK;
 }
@@ -454,16 +455,16 @@ int bi__cuda_stream_close(struct bi__queue *queue)
 		if (closed->is_own || closed->is_used)
 			close_used(closed);
 		if (closed->used)
-			add_use(closed->cuda, closed->used);
+			add_use(closed->used);
 		bi__cuda_leave(&scope);
 	}
 	free(closed);
 	return 0;
 }
 
-void bi__cuda_wait_for_uses(struct bi__cuda *cuda)
+void bi__cuda_wait_for_uses(const struct bi__cuda_shared *shared)
 {
-	for (struct bi__cuda_event *event = cuda->uses; event; event = event->next)
+	for (const struct bi__cuda_event *event = shared->uses; event; event = event->next)
 		bi__cuda_wait_for_event(event->handle);
 }
 
@@ -477,9 +478,8 @@ static void destroy_list(struct bi__cuda_event *event)
 	}
 }
 
-void bi__cuda_destroy_events(struct bi__cuda *cuda)
+void bi__cuda_destroy_events(struct bi__cuda_shared *shared)
 {
-	destroy_list(cuda->free_events);
-	destroy_list(cuda->uses);
-	cuda->free_events = cuda->uses = NULL;
+	destroy_list(shared->free_events);
+	destroy_list(shared->uses);
 }

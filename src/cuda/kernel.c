@@ -93,6 +93,7 @@ static struct bi__cuda_shared *make_shared_locked(bi__cu_context context, unsign
 	shared->context = context;
 	shared->context_id = id;
 	pthread_mutex_init(&shared->pageable.lock, NULL);
+	pthread_mutex_init(&shared->lock, NULL);
 	shared->next = all;
 	all = shared;
 	return shared;
@@ -137,12 +138,15 @@ void bi__cuda_close_shared(struct bi__cuda *cuda)
 	pthread_mutex_unlock(&lock);
 	if (!is_last)
 		return;
-	if (!atomic_load(&cuda->is_reset)) {
+	if (!atomic_load(&shared->is_reset)) {
+		bi__cuda_wait_for_uses(shared);
 		bi__cuda_free_chunks(&shared->pageable);
 		if (shared->kernels.module)
 			bi__cu->ModuleUnload(shared->kernels.module);
 	}
+	bi__cuda_destroy_events(shared);
 	pthread_mutex_destroy(&shared->pageable.lock);
+	pthread_mutex_destroy(&shared->lock);
 	free(shared);
 }
 

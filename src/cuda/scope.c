@@ -87,8 +87,8 @@ int bi__cuda_is_reset(struct bi__cuda *cuda)
 
 	if (code == BI__CU_ERROR_CONTEXT_IS_DESTROYED || code == BI__CU_ERROR_INVALID_CONTEXT ||
 	    (code == BI__CU_SUCCESS && id != expected))
-		atomic_store(&cuda->is_reset, 1);
-	return atomic_load(&cuda->is_reset);
+		atomic_store(&cuda->shared->is_reset, 1);
+	return atomic_load(&cuda->shared->is_reset);
 }
 
 int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err)

@@ -166,7 +166,10 @@ struct bi__backend {
 		 */
 		int (*begin)(const struct bi__device_state *device, struct bi_error *err);
 		void (*end)(const struct bi__device_state *device);
-		/* Closes the device. Called after the end of all its memory, streams and events. */
+		/*
+		 * Closes the device. Called after the end of all its memory and streams. Other devices with the native
+		 * context may still have events that it made.
+		 */
 		void (*close)(struct bi__device_state *device, struct bi__queue *stream);
 		/*
 		 * Finds the device of a memory that is named by a handle of this backend's kind. Opens nothing.
@@ -205,8 +208,9 @@ struct bi__backend {
 
 	/*
 	 * An event is a number that stands for a reference to a point on a queue. Event 0 is complete. Only the
-	 * backend interprets other numbers. A synchronous backend has none of these functions. Any other backend has
-	 * all of them, except for the optional ones.
+	 * backend interprets other numbers. An event belongs to the native context: it stays valid as long as a device
+	 * with that context is open. A synchronous backend has none of these functions. Any other backend has all of
+	 * them, except for the optional ones.
 	 */
 	struct {
 		/* Wraps queue->native. If it is 0, creates a queue, with the order that queue->out_of_order says. */

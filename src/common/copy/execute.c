@@ -95,12 +95,11 @@ struct extras {
 
 /*
  * Sets all extras except has_end. Work that is captured into a graph does not run now, so it is neither recorded nor
- * waited for. A report keeps no event of another context, because the event may not outlive that context.
+ * waited for. A report keeps only events of its native context, because other events may not outlive theirs.
  */
 static int choose_extras(struct bi_stream *stream, struct bi_context *owner, struct extras *extras,
 			 struct bi_error *err)
 {
-	struct bi_context *context = stream->context;
 	uint64_t capture = 0;
 	int rc = BI_OK;
 
@@ -110,7 +109,7 @@ static int choose_extras(struct bi_stream *stream, struct bi_context *owner, str
 		rc = bi__stream_capture(stream, &capture, err);
 	if (capture)
 		extras->is_recorded = extras->waits = 0;
-	extras->is_timed = extras->is_recorded && (owner == context || !context->device.backend->has_peers);
+	extras->is_timed = extras->is_recorded && bi__same_space(owner, stream->context);
 	return rc;
 }
 

@@ -163,6 +163,37 @@ static void test_streams(void **state)
 	fixture.cases += 2;
 }
 
+/* The report of the arrays' context has the times of another context's stream, also after that one was closed. */
+static void test_times_of_another_context(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context = profiled(), *again;
+	struct bi_stream *stream;
+	struct arrays arrays;
+	char *text;
+
+	(void)state;
+	if (!is_device(context)) {
+		bi_context_release(context);
+		return;
+	}
+	options.adopt_context = bi_context_handle(context);
+	again = open_with(bi_context_device(context)->backend, options);
+	OK(bi_stream_create(again, BI_STREAM_IN_ORDER, &stream, &error));
+	open_arrays(&arrays, context);
+	OK(bi_fill(arrays.a, "\1\2\3\4", stream, &error));
+	OK(bi_stream_synchronize(stream, &error));
+	bi_stream_release(stream);
+	bi_context_release(again);
+	text = report_of(context);
+	check_operation(text, 0, "fill", "fill", 16800);
+	if (is_cuda(context))
+		assert_true(json_number(member(text, 0, "nanoseconds")) >= 0);
+	bi_report_free(text);
+	close_arrays(&arrays);
+	bi_context_release(context);
+}
+
 static void test_pause(void **state)
 {
 	struct bi_context *context = profiled();
@@ -315,9 +346,11 @@ static void test_arguments(void **state)
 int report_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_json_reader), TEST(test_operations),   TEST(test_streams),
-		TEST(test_pause),       TEST(test_not_profiled), TEST(test_nothing_is_not_reported),
-		TEST(test_waits),       TEST(test_log),          TEST(test_arguments),
+		TEST(test_json_reader),  TEST(test_operations),
+		TEST(test_streams),      TEST(test_pause),
+		TEST(test_not_profiled), TEST(test_nothing_is_not_reported),
+		TEST(test_waits),        TEST(test_log),
+		TEST(test_arguments),    TEST(test_times_of_another_context),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);

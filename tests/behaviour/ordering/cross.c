@@ -285,6 +285,28 @@ static void row_17_pieces_outlive_their_context(void **state)
 	bi_view_release(to);
 }
 
+/* The context whose stream sends a piece is closed before the piece is collected. */
+static void row_17_pieces_outlive_the_context_that_sends_them(void **state)
+{
+	struct bi_view *to = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_context *sender = open_again();
+
+	(void)state;
+	if (is_packed())
+		expect_piece(fixture.context, NULL);
+	for (int i = 0; i < 2; i++) {
+		struct bi_view *from = wrap(PLACE_HOST, 7, nobody);
+
+		upload_strided(to, from, i ? NULL : home_of(sender));
+		finish_all();
+		bi_view_release(from);
+		if (i == 0)
+			assert_int_equal(leave_context(sender), 1);
+	}
+	assert_uploaded(to);
+	bi_view_release(to);
+}
+
 /* A stream of one context takes over host memory that another one works on. */
 static void row_17_host_memory_between_two_contexts(void **state)
 {
@@ -317,6 +339,7 @@ int cross_rows(void)
 		ROW(row_17_pieces_are_used_again, NEED_DEVICE | NEED_COUNTS),
 		ROW(row_17_pieces_behind_what_is_pending, NEED_GATE),
 		ROW(row_17_pieces_outlive_their_context, NEED_GATE | NEED_CROSS),
+		ROW(row_17_pieces_outlive_the_context_that_sends_them, NEED_DEVICE),
 		ROW(row_17_host_memory_between_two_contexts, NEED_CROSS),
 	};
 

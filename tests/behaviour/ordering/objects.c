@@ -104,12 +104,17 @@ struct bi_context *open_second(void)
 			    (struct bi_options)BI_OPTIONS_INIT);
 }
 
-static struct bi_context *adopt(const char *device)
+static struct bi_context *adopt(uintptr_t native, const char *device)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
 
-	options.adopt_context = kept.shared;
+	options.adopt_context = native;
 	return open_context(device, options);
+}
+
+struct bi_context *open_again(void)
+{
+	return adopt(bi_context_handle(fixture.context), bi_context_device(fixture.context)->backend);
 }
 
 static void forget_context(struct bi_context *context)
@@ -431,10 +436,9 @@ static void bury_all(void)
 		driver->bury();
 }
 
-void clear_case(void)
+/* Lets go of the streams and the gates of the test. */
+static void leave_streams(void)
 {
-	open_gates();
-	empty_all();
 	while (kept.stream_count)
 		bi_stream_release(kept.streams[--kept.stream_count]);
 	while (kept.gate_count) {
@@ -443,6 +447,13 @@ void clear_case(void)
 		gate->driver->gate_release(gate);
 	}
 	bury_all();
+}
+
+void clear_case(void)
+{
+	open_gates();
+	empty_all();
+	leave_streams();
 }
 
 /* ----------------------------------------------------------------------------------------------------------- arrays */
@@ -876,8 +887,8 @@ static void open_contexts(void)
 
 	if (setting.is_shared) {
 		kept.shared = setting.driver->share(specs, kept.adopt);
-		fixture.context = adopt(kept.adopt[0]);
-		setting.other = adopt(kept.adopt[1]);
+		fixture.context = adopt(kept.shared, kept.adopt[0]);
+		setting.other = adopt(kept.shared, kept.adopt[1]);
 	} else {
 		fixture.context = setting.other = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
 	}
@@ -895,9 +906,28 @@ int open_row(void **state)
 	return 0;
 }
 
+static int is_kept(const struct bi_context *context)
+{
+	for (size_t i = 0; i < kept.context_count; i++)
+		if (kept.contexts[i] == context)
+			return 1;
+	return 0;
+}
+
+/* The context of the streams is closed before that of the arrays has seen the end of what they did. */
+static void close_other(void)
+{
+	open_gates();
+	finish_all();
+	leave_streams();
+	assert_true(leave_context(setting.other));
+}
+
 /* Everything is done by then, so closing a context must not wait. */
 static void close_contexts(void)
 {
+	if (setting.is_shared && is_kept(setting.other))
+		close_other();
 	clear_case();
 	for (size_t i = 0; i < kept.context_count; i++)
 		assert_int_equal(reported(kept.contexts[i], "retired"), 0);

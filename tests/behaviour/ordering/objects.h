@@ -141,6 +141,8 @@ int allocates_in_order(void);
 struct bi_context *open_context(const char *spec, struct bi_options options);
 /* Of the second device, or of the first once more. */
 struct bi_context *open_second(void);
+/* With the native context of `fixture.context`. */
+struct bi_context *open_again(void);
 /* Closes it now, while the library waits so often. */
 void close_context(struct bi_context *context, unsigned waits);
 /* Lets go of it while something else may still refer to it. Returns whether that has closed it. */
