@@ -18,6 +18,10 @@
  *   bi_view_is_idle and bi_view_release_is_immediate tell in advance whether a call can block, and
  *   bi_view_export_nonblocking never does.
  *
+ * Finalisers
+ *   A finaliser cannot ask its caller to try again later. After bi_map_abandon, bi_unmap ends the mapping that it has
+ *   refused to end.
+ *
  * Attributes
  *   A language may give the members of an array one by one. bi_view_pending_stream gives the stream of pending work.
  *
@@ -96,6 +100,12 @@ BI_API int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishe
  * pending (`export`). BI_EBUSY: the memory is mapped for writing. The handle is borrowed from the view.
  */
 BI_API int bi_view_pending_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err);
+
+/*
+ * Gives up the bytes of a mapping that is a copy (CUDA device memory): bi_unmap then writes nothing back, and so does
+ * not return BI_ECAPTURE. The address of bi_map_data is not valid any more. Does nothing for other mappings.
+ */
+BI_API void bi_map_abandon(struct bi_map *map);
 
 /*
  * Makes a view of memory whose producer names the address of element [0, ..., 0], without a copy. `data` is that

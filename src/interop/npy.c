@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer_interface/binding.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
 #include "common/runtime/memory.h"
@@ -68,7 +69,7 @@ static int fail_truncated(int64_t nbytes, uint64_t held, struct bi_error *err)
 			nbytes, held);
 }
 
-/* Reads the elements into a new dense array. */
+/* Reads the elements into a new dense array. After a failure the array is of no use, so its bytes may be given up. */
 static int read_elements(const struct bi_npy_source *source, const struct bi_view *dense, struct bi_error *err)
 {
 	struct bi_layout layout;
@@ -84,6 +85,10 @@ static int read_elements(const struct bi_npy_source *source, const struct bi_vie
 	if (!rc && held < nbytes)
 		rc = fail_truncated((int64_t)nbytes, held, err);
 	unmapped = bi_unmap(map, rc ? NULL : err);
+	if (unmapped == BI_ECAPTURE) {
+		bi_map_abandon(map);
+		bi_unmap(map, NULL);
+	}
 	return rc ? rc : unmapped;
 }
 

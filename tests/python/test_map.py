@@ -376,6 +376,25 @@ def test_during_a_capture_the_memory_stays_mapped(cuda):
     assert mapped.closed and view.item(63) == 9
 
 
+def test_a_mapping_that_is_dropped_during_a_capture_gives_its_bytes_up(cuda, monkeypatch):
+    """Nobody can close it any more, and the array must not stay mapped."""
+    view = bi.zeros(64, "u1", device="cuda")
+    home, graph = ctypes.c_void_p(view.stream), ctypes.c_void_p()
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda event: raised.append(event.exc_value))
+    mapped = view.map("w")
+    mapped.numpy()[:] = 9
+    cuda.call("cuStreamBeginCapture_v2", home, 2)
+    del mapped
+    gc.collect()
+    cuda.call("cuStreamEndCapture", home, ctypes.byref(graph))
+    cuda.call("cuGraphDestroy", graph)
+    assert len(raised) == 1 and isinstance(raised[0], bi.DriverError) and "captur" in str(raised[0])
+    assert view.item(63) == 0
+    view.fill(3)
+    assert view.item(63) == 3
+
+
 def test_a_mapping_is_no_leak(view):
     array_type = weakref.ref(type(view.map()))
     gc.collect()

@@ -235,6 +235,11 @@ static void mapping_dealloc(PyObject *object)
 
 	if (self->map)
 		unmap_unraisable(self);
+	/* During a capture nobody can close it later. */
+	if (self->map) {
+		bi_map_abandon(self->map);
+		unmap_unraisable(self);
+	}
 	bip_release_view(self->view);
 	PyMem_Free(self->dims);
 	PyObject_Free(self);

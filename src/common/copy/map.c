@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
 #include "common/copy/job.h"
 #include "common/runtime/fence.h"
@@ -135,15 +136,18 @@ static int unmap_locked(const struct bi_map *map, struct bi_error *err)
 static int end_map(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
+	struct bi__scope scope;
 	int rc = BI_OK, end = BI_OK;
 
 	bi__order_lock(memory, map->copy);
+	bi__dispatch_begin(&scope, &memory->context->device);
 	if (map->base) {
 		rc = unmap_locked(map, err);
 		end = bi__order_end_locked(memory, memory->home, rc ? NULL : err);
 	} else if (map->copy && map->mode & BI_MAP_WRITE) {
 		rc = move_copy_locked(map, 1, err);
 	}
+	bi__dispatch_end(&scope);
 	if (rc != BI_ECAPTURE)
 		leave_map_locked(memory, map->mode);
 	bi__order_unlock(memory, map->copy);
@@ -202,24 +206,19 @@ static int find_bytes(struct bi_map *map)
 	return 1;
 }
 
-/* Writes nothing back. */
-static void undo_map(struct bi_map *map)
+void bi_map_abandon(struct bi_map *map)
 {
 	struct bi_memory *copy = map->copy;
 
 	map->copy = NULL;
-	end_map(map, NULL);
 	bi_memory_release(copy);
 }
 
-static int map_view(struct bi_map *map, struct bi_error *err)
+static int map_bytes(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
+	int rc = refuse_map_in_capture(memory, err);
 
-	if (rc || !find_bytes(map))
-		return rc;
-	rc = refuse_map_in_capture(memory, err);
 	if (!rc)
 		rc = enter_map(memory, map->mode, err);
 	if (rc)
@@ -232,9 +231,32 @@ static int map_view(struct bi_map *map, struct bi_error *err)
 	} else {
 		rc = map_copy(map, err);
 	}
-	if (rc)
-		undo_map(map);
+	if (rc) {
+		bi_map_abandon(map);
+		end_map(map, NULL);
+	}
 	return rc;
+}
+
+static int map_view(struct bi_map *map, struct bi_error *err)
+{
+	const struct bi_memory *memory = map->view->memory;
+	struct bi__scope scope;
+	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
+
+	if (rc || !find_bytes(map))
+		return rc;
+	bi__dispatch_begin(&scope, &memory->context->device);
+	rc = map_bytes(map, err);
+	bi__dispatch_end(&scope);
+	return rc;
+}
+
+static void free_map(struct bi_map *map)
+{
+	bi_memory_release(map->copy);
+	bi_view_release(map->view);
+	free(map);
 }
 
 int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err)
@@ -254,13 +276,11 @@ int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, 
 	map->mode = mode;
 	map->view = bi__view_retain_const(view);
 	rc = map_view(map, err);
-	if (rc) {
-		bi_view_release(map->view);
-		free(map);
-		return rc;
-	}
-	*out = map;
-	return BI_OK;
+	if (rc)
+		free_map(map);
+	else
+		*out = map;
+	return rc;
 }
 
 void *bi_map_data(const struct bi_map *map)
@@ -279,10 +299,7 @@ int bi_unmap(struct bi_map *map, struct bi_error *err)
 	rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
 	if (!rc && map->data)
 		rc = end_map(map, err);
-	if (rc == BI_ECAPTURE)
-		return rc;
-	bi_memory_release(map->copy);
-	bi_view_release(map->view);
-	free(map);
+	if (rc != BI_ECAPTURE)
+		free_map(map);
 	return rc;
 }

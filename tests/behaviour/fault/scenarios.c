@@ -675,6 +675,7 @@ void scenario_maps(struct scenario_state *state)
 	if (has_failed(state) || !went_well(state, bi_view_map(array, BI_MAP_READ, &map, state->err)))
 		return;
 	EXPECT(state, *(const int32_t *)bi_map_data(map) == 21);
+	bi_map_abandon(map);
 	went_well(state, bi_unmap(map, state->err));
 }
 

@@ -3,6 +3,7 @@
 
 #include "raw_cuda.h"
 #include "buffer_interface/binding.h"
+#include "buffer_interface/npy.h"
 #include "uses.h"
 #include "support/use.h"
 
@@ -487,6 +488,101 @@ static void row_21_unmap_in_a_capture_of_the_context_stream(void **state)
 	unmap_while(home_of(fixture.context), at_home_on(new_producer(BI_STREAM_IN_ORDER), 1));
 }
 
+/* The bytes are given up instead, and the memory is not mapped any more. */
+static void row_21_a_mapping_is_given_up_in_a_capture(void **state)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_view *view = at_home_on(home, 1);
+	struct bi_map *map;
+	uint64_t before;
+
+	(void)state;
+	make_early(fixture.context, 1);
+	OK(bi_view_map(view, BI_MAP_READ | BI_MAP_WRITE, &map, &error));
+	make_early(fixture.context, 0);
+	expect_waits("map", 1);
+	memset(bi_map_data(map), 9, ARRAY_BYTES);
+	begin_capture(home, BI__CU_CAPTURE_MODE_GLOBAL);
+	REFUSED(BI_ECAPTURE, bi_unmap(map, &error));
+	before = enqueued();
+	bi_map_abandon(map);
+	OK(bi_unmap(map, &error));
+	MORE(enqueued(), before, 0);
+	end_and_drop(home);
+	assert_int_equal(value_of(view), 1);
+	fill(view, 3, NULL);
+	finish_all();
+	assert_int_equal(value_of(view), 3);
+	bi_view_release(view);
+}
+
+static uint64_t capture_queries(void)
+{
+	return calls_of("cuStreamGetCaptureInfo_v2") + calls_of("cuStreamGetCaptureInfo") +
+	       calls_of("cuStreamIsCapturing");
+}
+
+/* Other code knows the context stream, so its capture is asked for: once, by all that a mapping does. */
+static void row_21_a_mapping_asks_for_the_capture_once(void **state)
+{
+	struct bi_view *view = allocate_in(fixture.context, BI_MEMORY_DEVICE);
+	struct bi_map *map;
+	uint64_t before;
+
+	(void)state;
+	bi_stream_handle(home_of(fixture.context));
+	fill(view, 7, NULL);
+	finish_all();
+	expect_waits("map", 1);
+	make_early(fixture.context, 1);
+	before = capture_queries();
+	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	MORE(capture_queries(), before, 1);
+	make_early(fixture.context, 0);
+	OK(bi_unmap(map, &error));
+	bi_view_release(view);
+}
+
+/* A file of eight bytes, behind whose header a capture of the context stream begins. */
+struct capturing_file {
+	const char *at;
+	size_t left;
+};
+
+static int read_and_capture(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
+{
+	struct capturing_file *file = data;
+
+	(void)err;
+	if (file->left == 8)
+		begin_capture(home_of(fixture.context), BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	*got = nbytes < file->left ? nbytes : file->left;
+	memcpy(bytes, file->at, *got);
+	file->at += *got;
+	file->left -= *got;
+	return BI_OK;
+}
+
+/* Nothing refers to the context afterwards: closing it says so. */
+static void row_27_an_array_that_is_read_into_a_capture_is_given_up(void **state)
+{
+	static const char bytes[] = "\x93NUMPY\1\0v\0{'descr': '|u1', 'fortran_order': False, 'shape': (8,), }"
+				    "                                                            \n12345678";
+	struct capturing_file file = { bytes, sizeof(bytes) - 1 };
+	const struct bi_npy_source source = { read_and_capture, NULL, &file, -1 };
+	struct bi_view *view = NULL;
+
+	(void)state;
+	assert_int_equal(sizeof(bytes) - 1, 128 + 8);
+	bi_stream_handle(home_of(fixture.context));
+	make_early(fixture.context, 1);
+	REFUSED(BI_ECAPTURE, bi_npy_read(fixture.context, &source, &view, &error));
+	make_early(fixture.context, 0);
+	assert_int_equal(file.left, 0);
+	assert_null(view);
+	end_and_drop(home_of(fixture.context));
+}
+
 /* Memory that graphs keep does not stand in the way of other memory that is let go. */
 static void row_27_what_graphs_keep_is_not_in_the_way(void **state)
 {
@@ -718,6 +814,9 @@ int capture_rows(void)
 		ROW(row_27_events_and_joins, NEED_CUDA),
 		ROW(row_21_unmap_in_a_capture_is_refused, NEED_CUDA),
 		ROW(row_21_unmap_in_a_capture_of_the_context_stream, NEED_CUDA),
+		ROW(row_21_a_mapping_is_given_up_in_a_capture, NEED_CUDA),
+		ROW(row_21_a_mapping_asks_for_the_capture_once, NEED_CUDA | NEED_COUNTS),
+		ROW(row_27_an_array_that_is_read_into_a_capture_is_given_up, NEED_CUDA),
 		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
 		ROW(row_35_a_release_in_a_capture_is_put_off, NEED_CUDA),
 		ROW(row_35_rehome_in_a_capture, NEED_CUDA),

@@ -34,6 +34,7 @@
 	X(upload_small, NOTHING) \
 	X(upload_large, NOTHING) \
 	X(upload_strided, NOTHING) \
+	X(upload_by_a_closed_context, NOTHING) \
 	X(download_small, NOTHING) \
 	X(download_large, NOTHING) \
 	X(download_strided, NOTHING) \
@@ -44,6 +45,7 @@
 	X(registered_in_part, NOTHING) \
 	X(capture_pinned, NOTHING) \
 	X(read_write_get_set, NOTHING) \
+	X(file_there_and_back, NOTHING) \
 	X(map_device, NOTHING) \
 	X(map_device_to_write, NOTHING) \
 	X(map_pinned, NOTHING) \

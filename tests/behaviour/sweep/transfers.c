@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer_interface/binding.h"
+#include "buffer_interface/npy.h"
 #include "scenarios.h"
 
 #define SMALL ((size_t)3000)
@@ -54,6 +56,21 @@ void upload_strided(struct trial *trial)
 	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, SMALL);
 
 	trial_copy(trial, array, columns(trial, array), host, columns(trial, host), trial_stream(trial, context));
+	trial_consume(trial, array);
+	trial_consume(trial, host);
+}
+
+/* Another context with the same CUcontext sends the staging buffer, and is closed before it is used again. */
+void upload_by_a_closed_context(struct trial *trial)
+{
+	struct bi_context *context = trial_open(trial, "cuda:0"), *other = trial_open(trial, "cuda:0");
+	struct array *host = trial_host(trial, context, SMALL, NULL);
+	struct array *array = trial_array(trial, context, BI_MEMORY_DEVICE, SMALL);
+	struct bi_stream *stream = other ? bi_context_stream(other) : NULL;
+
+	trial_copy(trial, array, columns(trial, array), host, columns(trial, host), stream);
+	trial_close(trial, other);
+	trial_copy(trial, array, columns(trial, array), host, columns(trial, host), NULL);
 	trial_consume(trial, array);
 	trial_consume(trial, host);
 }
@@ -139,11 +156,53 @@ static void write_mapped(struct array *array, unsigned char *data, int is_read)
 	memcpy(array->expected, data, array->nbytes);
 }
 
+struct file {
+	unsigned char bytes[SMALL + 256];
+	size_t nbytes, at;
+};
+
+static int write_file(void *data, const void *bytes, size_t nbytes, struct bi_error *err)
+{
+	struct file *file = data;
+
+	(void)err;
+	memcpy(file->bytes + file->nbytes, bytes, nbytes);
+	file->nbytes += nbytes;
+	return BI_OK;
+}
+
+static int read_file(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
+{
+	struct file *file = data;
+
+	(void)err;
+	*got = nbytes < file->nbytes - file->at ? nbytes : file->nbytes - file->at;
+	memcpy(bytes, file->bytes + file->at, *got);
+	file->at += *got;
+	return BI_OK;
+}
+
+void file_there_and_back(struct trial *trial)
+{
+	struct bi_context *context = trial_open(trial, "cuda:0");
+	struct array *array = trial_pattern(trial, context, BI_MEMORY_DEVICE, SMALL), *back;
+	struct file file = { .nbytes = 0 };
+	const struct bi_npy_source source = { read_file, NULL, &file, -1 };
+	struct bi_view *view = NULL;
+
+	TRY(trial, bi_npy_write(array->whole, write_file, &file, trial->err));
+	TRY(trial, bi_npy_read(context, &source, &view, trial->err));
+	back = trial_adopt(trial, view, SMALL);
+	memcpy(back->expected, array->expected, SMALL);
+	trial_consume(trial, back);
+}
+
 /* Maps all of it, looks at what is there, and changes it. */
 static void map(struct trial *trial, struct array *array, unsigned mode)
 {
 	struct bi_map *mapping = NULL;
 	unsigned char *data;
+	int rc;
 
 	if (TRY(trial, bi_view_map(array->whole, mode, &mapping, trial->err)))
 		return;
@@ -153,7 +212,12 @@ static void map(struct trial *trial, struct array *array, unsigned mode)
 		trial_compare(trial, array, data, "a mapping");
 	if (mode & BI_MAP_WRITE)
 		write_mapped(array, data, (mode & BI_MAP_READ) != 0);
-	trial_note(trial, bi_unmap(mapping, trial->err));
+	rc = bi_unmap(mapping, trial->err);
+	if (rc == BI_ECAPTURE) {
+		bi_map_abandon(mapping);
+		bi_unmap(mapping, NULL);
+	}
+	trial_note(trial, rc);
 }
 
 static void map_kind(struct trial *trial, enum bi_memory_kind kind, unsigned mode)
