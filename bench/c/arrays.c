@@ -162,11 +162,25 @@ static const unsigned char *expected_result(struct bench_array *array)
 	return array->expected;
 }
 
-int bench_array_check(struct bench_array *array, const void *bytes, int is_linear)
+static int check_zeros(const struct bench_array *array, const unsigned char *found)
 {
-	const unsigned char *right = is_linear ? array->source : expected_result(array), *found = bytes;
+	for (size_t i = 0; i < array->bytes; i++)
+		if (found[i]) {
+			bench_fail("element %zu is not 0", i / (size_t)array->item_size);
+			return 1;
+		}
+	return 0;
+}
+
+int bench_array_check(struct bench_array *array, const void *bytes, int result)
+{
+	const unsigned char *right = result == BENCH_LINEAR ? array->source : NULL, *found = bytes;
 	size_t i = 0;
 
+	if (result == BENCH_ZEROS)
+		return check_zeros(array, found);
+	if (result == BENCH_STRIDED)
+		right = expected_result(array);
 	if (!right)
 		return bench_fail("out of memory");
 	if (!memcmp(found, right, array->bytes))
@@ -196,14 +210,15 @@ static void release_job(struct bench_job *job)
 	free(job);
 }
 
-static struct bench_job *copy_job(struct bench_array *array, int (*run)(struct bench_job *, long), int is_linear)
+static struct bench_job *copy_job(struct bench_array *array, int (*run)(struct bench_job *, long),
+				  enum bench_result result)
 {
 	struct bench_job *job = bench_job_create(sizeof(*job), run, release_job);
 
 	if (!job)
 		return NULL;
 	job->array = array;
-	job->is_linear = is_linear;
+	job->result = result;
 	job->clear = clear_destination;
 	job->fetch = fetch_destination;
 	return job;
@@ -228,7 +243,7 @@ static int run_memcpy(struct bench_job *job, long n)
 
 struct bench_job *bench_memcpy(struct bench_array *array)
 {
-	return copy_job(array, run_memcpy, 1);
+	return copy_job(array, run_memcpy, BENCH_LINEAR);
 }
 
 static int run_naive(struct bench_job *job, long n)
@@ -242,30 +257,60 @@ static int run_naive(struct bench_job *job, long n)
 
 struct bench_job *bench_naive(struct bench_array *array)
 {
-	return copy_job(array, run_naive, 0);
+	return copy_job(array, run_naive, BENCH_STRIDED);
 }
 
-static int run_malloc_copy(struct bench_job *job, long n)
+struct malloc_job {
+	struct bench_job job;
+	unsigned char *bytes; /* the last destination */
+};
+
+static int run_malloc_copy(struct bench_job *base, long n)
 {
-	const struct bench_array *array = job->array;
+	struct malloc_job *job = (struct malloc_job *)base;
+	const struct bench_array *array = base->array;
 
 	for (long i = 0; i < n; i++) {
-		void *bytes = malloc(array->bytes);
-
-		if (!bytes)
+		free(job->bytes);
+		job->bytes = malloc(array->bytes);
+		if (!job->bytes)
 			return bench_fail("out of memory");
-		memcpy(bytes, array->source, array->bytes);
-		escape_to_memory(bytes);
-		free(bytes);
+		memcpy(job->bytes, array->source, array->bytes);
+		escape_to_memory(job->bytes);
 	}
 	return 0;
 }
 
+static int clear_malloc_copy(struct bench_job *base)
+{
+	struct malloc_job *job = (struct malloc_job *)base;
+
+	if (job->bytes)
+		memset(job->bytes, 0xee, base->array->bytes);
+	return 0;
+}
+
+static int fetch_malloc_copy(struct bench_job *base, void *bytes)
+{
+	memcpy(bytes, ((struct malloc_job *)base)->bytes, base->array->bytes);
+	return 0;
+}
+
+static void release_malloc_copy(struct bench_job *base)
+{
+	free(((struct malloc_job *)base)->bytes);
+	free(base);
+}
+
 struct bench_job *bench_malloc_copy(struct bench_array *array)
 {
-	struct bench_job *job = bench_job_create(sizeof(*job), run_malloc_copy, release_job);
+	struct malloc_job *job = bench_job_create(sizeof(*job), run_malloc_copy, release_malloc_copy);
 
-	if (job)
-		job->array = array;
-	return job;
+	if (!job)
+		return NULL;
+	job->job.array = array;
+	job->job.result = BENCH_LINEAR;
+	job->job.clear = clear_malloc_copy;
+	job->job.fetch = fetch_malloc_copy;
+	return &job->job;
 }

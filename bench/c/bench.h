@@ -15,18 +15,27 @@
 
 #define BENCH_API __attribute__((visibility("default")))
 
+/* The bytes that a job leaves in its destination. */
+enum bench_result {
+	BENCH_STRIDED, /* the elements of the array's layout */
+	BENCH_LINEAR, /* the first bytes of the source, whatever the strides are */
+	BENCH_ZEROS
+};
+
 struct bench_job {
 	/* Runs the operation n times and waits for its end. Returns 0, or -1 after bench_fail. */
 	int (*run)(struct bench_job *job, long n);
 	/*
-	 * Both are set if the result can be checked: `clear` overwrites the destination, `fetch` writes the
-	 * destination's bytes to `bytes`. They return as `run` does.
+	 * `clear` overwrites the destination, `fetch` writes the destination's bytes to `bytes`. They return as `run`
+	 * does. A job that allocates its destination keeps the last one until it runs again. Both are NULL if
+	 * `has_no_result`, and in jobs with a check of their own.
 	 */
 	int (*clear)(struct bench_job *job);
 	int (*fetch)(struct bench_job *job, void *bytes);
 	void (*release)(struct bench_job *job);
 	struct bench_array *array; /* the array it works on, borrowed; or NULL */
-	int is_linear; /* 1: the first bytes of the source are copied, whatever the strides are */
+	enum bench_result result;
+	int has_no_result; /* 1: the operation writes no elements, or `run` checks what it makes */
 };
 
 /* Sets the reason of a failure; arguments as printf. Returns -1. */
@@ -37,9 +46,11 @@ BENCH_API const char *bench_message(void);
 BENCH_API double bench_time(struct bench_job *job, long n);
 /*
  * Runs once on a cleared destination and compares every element. Returns 0 if it is correct, 1 if not (see
- * bench_message), -1 after a failure.
+ * bench_message), -1 after a failure, or if the job has a result and cannot fetch it.
  */
 BENCH_API int bench_verify(struct bench_job *job);
+/* Writes the bytes of a job's destination to `bytes`. Returns 0 or -1. */
+BENCH_API int bench_fetch(struct bench_job *job, void *bytes);
 BENCH_API void bench_release(struct bench_job *job);
 
 /* Creates a job of `size` bytes, zeroed except for these members. */
@@ -67,10 +78,10 @@ BENCH_API void bench_array_release(struct bench_array *array);
 BENCH_API void *bench_array_source(struct bench_array *array);
 BENCH_API void *bench_array_destination(struct bench_array *array);
 /*
- * Compares dense bytes with the correct result. Returns 0 if they are equal, 1 if not (see bench_message), -1 after a
- * failure.
+ * Compares dense bytes with the correct result (enum bench_result). Returns 0 if they are equal, 1 if not (see
+ * bench_message), -1 after a failure.
  */
-BENCH_API int bench_array_check(struct bench_array *array, const void *bytes, int is_linear);
+BENCH_API int bench_array_check(struct bench_array *array, const void *bytes, int result);
 
 /* Returns the kind of the library's plan for this copy. */
 BENCH_API const char *bench_array_plan(const struct bench_array *array);
@@ -98,12 +109,12 @@ enum bench_operation {
 /*
  * A job of the library. It enqueues `every` operations, then waits for them. BENCH_COPY copies from `from` to `to`. The
  * host memory of transfers is pinned if that is requested. With `exported`, the handles of the memory are exported, so
- * that the library must use the driver.
+ * that the library must use the driver. With `unpooled`, its context keeps no free memory.
  */
 struct bench_request {
 	int operation; /* enum bench_operation */
 	int from, to; /* enum bench_place */
-	int pinned, exported;
+	int pinned, exported, unpooled;
 	long every;
 };
 
@@ -111,15 +122,26 @@ BENCH_API struct bench_job *bench_library(struct bench_array *array, const char 
 					  const struct bench_request *request);
 /*
  * Copies as many bytes by memcpy as the job `copy` (BENCH_COPY, on the host or a CPU device), between the same arrays.
- * So both jobs find the same bytes in the caches.
+ * So both jobs find the same bytes in the caches. Beside BENCH_FRESH the destination is that of the array on the host.
  */
 BENCH_API struct bench_job *bench_memcpy_beside(struct bench_job *copy);
-/* The same operations by the drivers' own calls. Strides are ignored: as many dense bytes are copied. */
+/*
+ * Writes the addresses of both arrays of a job of the library on the host or a CPU device; NULL for the destination of
+ * BENCH_FRESH. Returns 0 or -1.
+ */
+int bench_library_addresses(struct bench_job *library, unsigned char **source, unsigned char **destination);
+/*
+ * The same operations by the drivers' own calls. Strides are ignored: as many dense bytes are copied. `beside` is NULL,
+ * or a job of the library on the same CPU device, which must live longer: then both jobs work on the same memory.
+ */
 BENCH_API struct bench_job *bench_opencl(struct bench_array *array, int platform, int ordinal,
-					 const struct bench_request *request);
+					 const struct bench_request *request, struct bench_job *beside);
 BENCH_API struct bench_job *bench_cuda(struct bench_array *array, int ordinal, const struct bench_request *request);
-/* A simple kernel: a work-item for each element, its index computed by divisions. */
-BENCH_API struct bench_job *bench_opencl_kernel(struct bench_array *array, int platform, int ordinal);
+/*
+ * Builds a simple kernel for a job of bench_opencl (BENCH_COPY on the device), which copies the layout by it from now
+ * on: a work-item for each element, its index computed by divisions. Returns 0 or -1.
+ */
+BENCH_API int bench_opencl_use_kernel(struct bench_job *job);
 
 /*
  * Launches of the kernels of examples/heat on a plate. `text` is the source of the kernels, spread and shade; for the
@@ -143,12 +165,13 @@ BENCH_API int bench_launch_verify(struct bench_job *job);
 BENCH_API struct bench_job *bench_uses(const char *device, int count, int is_shown);
 BENCH_API int bench_uses_verify(struct bench_job *job);
 
-/* Views that are created and released. The plain one is the minimum of a reference-counted view. */
-BENCH_API struct bench_job *bench_view_slice(void);
-BENCH_API struct bench_job *bench_view_transpose(void);
-BENCH_API struct bench_job *bench_view_index(void);
+/* Views that are created and released (enum bench_view), of an array on a device. */
+enum bench_view { BENCH_SLICE, BENCH_TRANSPOSE, BENCH_INDEX };
+
+BENCH_API struct bench_job *bench_view(const char *device, int how);
+/* The minimum of a reference-counted view. */
 BENCH_API struct bench_job *bench_view_plain(void);
-/* The same three operations (0, 1, 2) by libgpuarray, on an array of an OpenCL device. */
+/* The same views by libgpuarray, on an array of an OpenCL device. */
 BENCH_API struct bench_job *bench_gpuarray_view(int how, int platform, int ordinal);
 
 /*

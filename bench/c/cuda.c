@@ -56,7 +56,7 @@ struct cuda_job {
 	struct bench_array *array;
 	int device, is_retained;
 	void *context, *stream;
-	cuda_pointer source, destination;
+	cuda_pointer source, destination; /* for BENCH_FRESH the last destination, 0 before the first run */
 	void *pinned; /* the host side of a transfer */
 };
 
@@ -77,22 +77,27 @@ static void release_cuda(struct bench_job *base)
 	free(job);
 }
 
-static int fresh(const struct cuda_job *job, int copies)
+static int allocate(const struct cuda_job *job)
 {
-	const size_t bytes = job->array->bytes;
 	cuda_pointer pointer;
-	int rc = cu.Alloc(&pointer, bytes);
+	int rc = cu.Alloc(&pointer, job->array->bytes);
 
-	if (rc)
-		return rc;
-	if (copies)
-		rc = cu.Copy(pointer, job->source, bytes, job->stream);
-	if (copies && !rc)
-		rc = cu.Synchronize(job->stream);
-	return cu.Free(pointer) ? -1 : rc;
+	return rc ? rc : cu.Free(pointer);
 }
 
-static int enqueue_operation(const struct cuda_job *job)
+static int copy_into_new(struct cuda_job *job)
+{
+	int rc = job->destination ? cu.Free(job->destination) : 0;
+
+	job->destination = 0;
+	if (!rc)
+		rc = cu.Alloc(&job->destination, job->array->bytes);
+	if (!rc)
+		rc = cu.Copy(job->destination, job->source, job->array->bytes, job->stream);
+	return rc ? rc : cu.Synchronize(job->stream);
+}
+
+static int enqueue_operation(struct cuda_job *job)
 {
 	const struct bench_array *array = job->array;
 	const struct bench_request *request = &job->request;
@@ -111,9 +116,9 @@ static int enqueue_operation(const struct cuda_job *job)
 	case BENCH_READ:
 		return cu.ToHost(array->destination, job->source, array->bytes, job->stream);
 	case BENCH_FRESH:
-		return fresh(job, 1);
+		return copy_into_new(job);
 	case BENCH_ALLOCATE:
-		return fresh(job, 0);
+		return allocate(job);
 	}
 	return -1;
 }
@@ -163,7 +168,7 @@ static int clear_memory(struct bench_job *base)
 	memset(job->array->destination, 0xee, bytes);
 	if (job->pinned && job->request.to == BENCH_ON_HOST)
 		memset(job->pinned, 0xee, bytes);
-	if (!rc)
+	if (!rc && job->destination)
 		rc = cu.FillAsync(job->destination, 0xee, bytes, job->stream);
 	return rc || cu.Synchronize(job->stream) ? bench_fail("cuMemsetD8Async failed") : 0;
 }
@@ -194,7 +199,7 @@ static int allocate_memory(struct cuda_job *job)
 
 	if (!rc)
 		rc = cu.Alloc(&job->source, array->source_bytes);
-	if (!rc)
+	if (!rc && job->request.operation != BENCH_FRESH)
 		rc = cu.Alloc(&job->destination, array->bytes);
 	if (!rc && on_host)
 		rc = cu.HostAlloc(&job->pinned, array->bytes, 0);
@@ -216,7 +221,10 @@ struct bench_job *bench_cuda(struct bench_array *array, int ordinal, const struc
 	job->array = array;
 	job->request = *request;
 	job->job.array = array;
-	job->job.is_linear = 1;
+	job->job.result = request->operation == BENCH_FILL ? BENCH_ZEROS : BENCH_LINEAR;
+	job->job.has_no_result = request->operation == BENCH_ALLOCATE || request->operation == BENCH_OPEN;
+	job->job.clear = clear_memory;
+	job->job.fetch = fetch_memory;
 	if (cu.DeviceGet(&job->device, ordinal)) {
 		bench_fail("no CUDA device %d", ordinal);
 		release_cuda(&job->job);
@@ -227,10 +235,6 @@ struct bench_job *bench_cuda(struct bench_array *array, int ordinal, const struc
 		return &job->job;
 	}
 	job->is_retained = !cu.Retain(&job->context, job->device);
-	if (request->operation == BENCH_COPY || request->operation == BENCH_WRITE || request->operation == BENCH_READ) {
-		job->job.clear = clear_memory;
-		job->job.fetch = fetch_memory;
-	}
 	if (!job->is_retained || cu.SetCurrent(job->context) || allocate_memory(job)) {
 		release_cuda(&job->job);
 		return NULL;

@@ -39,11 +39,9 @@ static struct {
 #undef MEMBER
 } library;
 
-enum how { SLICE, TRANSPOSE, INDEX };
-
 struct view_job {
 	struct bench_job job;
-	enum how how;
+	enum bench_view how;
 	void *context;
 	struct array array;
 };
@@ -54,11 +52,11 @@ static int make_view(const struct view_job *job, struct array *out)
 	static const ssize_t third[2] = { 2, 0 }, all[2] = { 2, 4 }, one[2] = { 0, 1 }; /* step 0: an index */
 
 	switch (job->how) {
-	case SLICE:
+	case BENCH_SLICE:
 		return library.GpuArray_index(out, &job->array, starts, stops, steps);
-	case INDEX:
+	case BENCH_INDEX:
 		return library.GpuArray_index(out, &job->array, third, all, one);
-	case TRANSPOSE:
+	case BENCH_TRANSPOSE:
 		break;
 	}
 	return library.GpuArray_transpose(out, &job->array, NULL);
@@ -69,11 +67,11 @@ static int is_right(const struct view_job *job, const struct array *view)
 	static const ssize_t row = 4 * sizeof(float), item = sizeof(float);
 
 	switch (job->how) {
-	case SLICE:
+	case BENCH_SLICE:
 		return view->offset == (size_t)row && view->dimensions[0] == 2 && view->strides[0] == 2 * row;
-	case TRANSPOSE:
+	case BENCH_TRANSPOSE:
 		return view->offset == 0 && view->strides[0] == item && view->strides[1] == row;
-	case INDEX:
+	case BENCH_INDEX:
 		break;
 	}
 	return view->offset == 2 * (size_t)row && view->ndim == 1 && view->strides[0] == item;
@@ -143,7 +141,8 @@ struct bench_job *bench_gpuarray_view(int how, int platform, int ordinal)
 	job = bench_job_create(sizeof(*job), run_view, release_view);
 	if (!job)
 		return NULL;
-	job->how = (enum how)how;
+	job->job.has_no_result = 1;
+	job->how = (enum bench_view)how;
 	if (!open_array(job, platform, ordinal))
 		return &job->job;
 	release_view(&job->job);

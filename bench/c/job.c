@@ -56,8 +56,10 @@ int bench_verify(struct bench_job *job)
 	void *bytes;
 	int rc;
 
-	if (!job->fetch)
+	if (job->has_no_result)
 		return job->run(job, 1);
+	if (!job->fetch)
+		return bench_fail("its result cannot be fetched");
 	bytes = malloc(array->bytes ? array->bytes : 1);
 	if (!bytes)
 		return bench_fail("out of memory");
@@ -67,9 +69,14 @@ int bench_verify(struct bench_job *job)
 	if (!rc)
 		rc = job->fetch(job, bytes);
 	if (!rc)
-		rc = bench_array_check(array, bytes, job->is_linear);
+		rc = bench_array_check(array, bytes, job->result);
 	free(bytes);
 	return rc;
+}
+
+int bench_fetch(struct bench_job *job, void *bytes)
+{
+	return job->fetch ? job->fetch(job, bytes) : bench_fail("its result cannot be fetched");
 }
 
 void bench_release(struct bench_job *job)

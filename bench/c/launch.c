@@ -16,6 +16,7 @@ struct launch_job {
 	struct bi_kernel *spread, *shade;
 	struct bi_stream *pictures;
 	struct bi_view *plates[2], *picture;
+	struct bi_view *newest; /* the last plate of BENCH_LAUNCH_INTO_NEW; or NULL */
 };
 
 static const struct bi_dtype real = { 4, 1, BI_FLOAT32, 0 }, byte = { 1, 1, BI_UINT8, 0 };
@@ -34,17 +35,15 @@ static int spread(const struct launch_job *job, const struct bi_view *now, const
 			 (struct bi_argument[]){ BI_READS(now), BI_WRITES(next), BI_FLOAT(BENCH_RATE) }, 3, err);
 }
 
-static int spread_into_new(const struct launch_job *job, struct bi_error *err)
+static int spread_into_new(struct launch_job *job, struct bi_error *err)
 {
 	const int64_t shape[] = { job->base.rows, job->base.columns };
-	struct bi_view *next;
-	int rc = bi_view_empty(job->context, real, 2, shape, &next, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = spread(job, job->plates[0], next, err);
-	bi_view_release(next);
-	return rc;
+	bi_view_release(job->newest);
+	job->newest = NULL;
+	rc = bi_view_empty(job->context, real, 2, shape, &job->newest, err);
+	return rc ? rc : spread(job, job->plates[0], job->newest, err);
 }
 
 /* As in examples/heat: the steps on one stream, the pictures on another. */
@@ -64,7 +63,7 @@ static int simulate(const struct launch_job *job, struct bi_error *err)
 	return rc ? rc : bi_view_synchronize(job->picture, err);
 }
 
-static int run_once(const struct launch_job *job, struct bi_error *err)
+static int run_once(struct launch_job *job, struct bi_error *err)
 {
 	switch (job->base.kind) {
 	case BENCH_LAUNCH_AGAIN:
@@ -95,6 +94,7 @@ static void release_launches(struct bench_job *base)
 	bi_view_release(job->plates[0]);
 	bi_view_release(job->plates[1]);
 	bi_view_release(job->picture);
+	bi_view_release(job->newest);
 	bi_kernel_release(job->spread);
 	bi_kernel_release(job->shade);
 	bi_program_release(job->program);
@@ -108,22 +108,36 @@ static size_t plate_bytes(const struct bench_plate_job *job)
 	return (size_t)job->rows * (size_t)job->columns * sizeof(float);
 }
 
-static int set_plate(struct bench_plate_job *base, const float *plate)
+static int set_plates(struct bench_plate_job *base, const float *plate, const float *other)
 {
-	struct launch_job *job = (struct launch_job *)base;
+	const struct launch_job *job = (struct launch_job *)base;
+	const size_t nbytes = plate_bytes(base);
 	struct bi_error err;
 
-	return bi_view_write(job->plates[0], plate, plate_bytes(base), &err) ? bench_fail("%s", err.message) : 0;
+	if (bi_view_write(job->plates[0], plate, nbytes, &err) || bi_view_write(job->plates[1], other, nbytes, &err) ||
+	    bi_view_write(job->picture, other, nbytes / sizeof(float), &err))
+		return bench_fail("%s", err.message);
+	return 0;
 }
 
 /* The last step of the simulation writes the first plate. */
 static int get_plate(struct bench_plate_job *base, float *plate)
 {
-	struct launch_job *job = (struct launch_job *)base;
-	const struct bi_view *last = job->plates[base->kind != BENCH_LAUNCH_SIMULATION];
+	const struct launch_job *job = (struct launch_job *)base;
+	const struct bi_view *last = job->newest ? job->newest : job->plates[base->kind != BENCH_LAUNCH_SIMULATION];
 	struct bi_error err;
 
 	return bi_view_read(last, plate, plate_bytes(base), &err) ? bench_fail("%s", err.message) : 0;
+}
+
+static int get_picture(struct bench_plate_job *base, unsigned char *picture)
+{
+	const struct launch_job *job = (struct launch_job *)base;
+	struct bi_error err;
+
+	return bi_view_read(job->picture, picture, plate_bytes(base) / sizeof(float), &err)
+		       ? bench_fail("%s", err.message)
+		       : 0;
 }
 
 static int open_launches(struct launch_job *job, const char *device, const char *text, struct bi_error *err)
@@ -156,7 +170,7 @@ struct bench_job *bench_launch(const char *device, const char *text, int kind, i
 
 	if (!job)
 		return NULL;
-	job->base = (struct bench_plate_job){ job->base.job, rows, columns, kind, set_plate, get_plate };
+	job->base = (struct bench_plate_job){ job->base.job, rows, columns, kind, set_plates, get_plate, get_picture };
 	if (!open_launches(job, device, text, &err))
 		return &job->base.job;
 	bench_fail("%s", err.message);
@@ -187,6 +201,29 @@ static int compare_plates(const float *found, const float *expected, int count)
 	return 0;
 }
 
+static int check_plate(struct bench_plate_job *job, const float *expected, float *found)
+{
+	const int rc = job->get(job, found);
+
+	return rc ? rc : compare_plates(found, expected, job->rows * job->columns);
+}
+
+/* A shade may be the next one, because the temperatures may differ in the last digits. */
+static int check_picture(struct bench_plate_job *job, const float *plate, unsigned char *found)
+{
+	const int rc = job->get_picture(job, found);
+
+	for (int i = 0; !rc && i < job->rows * job->columns; i++) {
+		const int shade = (int)(plate[i] * 255.0f + 0.5f);
+
+		if (abs(found[i] - shade) > 1) {
+			bench_fail("shade %d is %d, not %d", i, found[i], shade);
+			return 1;
+		}
+	}
+	return rc;
+}
+
 int bench_launch_verify(struct bench_job *base)
 {
 	struct bench_plate_job *job = (struct bench_plate_job *)base;
@@ -198,16 +235,16 @@ int bench_launch_verify(struct bench_job *base)
 		return bench_fail("out of memory");
 	for (int i = 0; i < count; i++)
 		plates[i] = i < job->columns ? 1 : 0;
-	rc = job->set(job, plates);
+	memset(found, 0xee, (size_t)count * sizeof(*found));
+	rc = job->set(job, plates, found);
 	if (!rc)
 		rc = base->run(base, 1);
-	if (!rc && job->kind != BENCH_LAUNCH_INTO_NEW) {
-		for (int i = 0; i < steps; i++)
-			spread_on_host(plates + i % 2 * count, plates + (1 - i % 2) * count, job->rows, job->columns);
-		rc = job->get(job, found);
-		if (!rc)
-			rc = compare_plates(found, plates + steps % 2 * count, count);
-	}
+	for (int i = 0; i < steps; i++)
+		spread_on_host(plates + i % 2 * count, plates + (1 - i % 2) * count, job->rows, job->columns);
+	if (!rc)
+		rc = check_plate(job, plates + steps % 2 * count, found);
+	if (!rc && job->kind == BENCH_LAUNCH_SIMULATION)
+		rc = check_picture(job, plates + steps % 2 * count, (unsigned char *)found);
 	free(plates);
 	return rc;
 }

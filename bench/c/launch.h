@@ -14,9 +14,13 @@ struct bench_plate_job {
 	struct bench_job job;
 	int rows, columns;
 	int kind; /* enum bench_launch */
-	/* Set the first plate, and read the last one. Return as job.run. */
-	int (*set)(struct bench_plate_job *job, const float *plate);
+	/*
+	 * `set` writes the first plate, and `other` over the second plate and the picture. `get` reads the plate that
+	 * was written last. They return as job.run.
+	 */
+	int (*set)(struct bench_plate_job *job, const float *plate, const float *other);
 	int (*get)(struct bench_plate_job *job, float *plate);
+	int (*get_picture)(struct bench_plate_job *job, unsigned char *picture);
 };
 
 #endif

@@ -13,7 +13,7 @@ struct library_job {
 	struct bench_array *array;
 	char device[24];
 	struct bi_context *context;
-	struct bi_view *source, *destination;
+	struct bi_view *source, *destination; /* for BENCH_FRESH the last destination, NULL before the first run */
 	unsigned char *to, *from; /* of memcpy */
 };
 
@@ -61,11 +61,12 @@ static int run_operations(struct bench_job *base, long n)
 	return wait_for(job, &err) ? bench_fail("%s", err.message) : 0;
 }
 
-static int open_device(const char *device, struct bi_context **context, struct bi_error *err)
+static int open_device(const struct library_job *job, struct bi_context **context, struct bi_error *err)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
 
-	options.device = device;
+	options.device = job->device;
+	options.pool_limit = job->request.unpooled ? BI_POOL_NONE : BI_POOL_DEFAULT;
 	return bi_context_open(&options, context, err);
 }
 
@@ -77,7 +78,7 @@ static int run_open(struct bench_job *base, long n)
 		struct bi_context *context;
 		struct bi_error err;
 
-		if (open_device(job->device, &context, &err))
+		if (open_device(job, &context, &err))
 			return bench_fail("%s", err.message);
 		bi_context_release(context);
 	}
@@ -89,33 +90,26 @@ static int item_type(const struct bench_array *array, struct bi_dtype *type, str
 	return bi_dtype_make(BI_VOID, 1, (uint32_t)array->item_size, type, err);
 }
 
-static int new_destination(const struct library_job *job, struct bi_view **out, struct bi_error *err)
+static int renew_destination(struct library_job *job, struct bi_error *err)
 {
 	struct bi_dtype type;
 
+	bi_view_release(job->destination);
+	job->destination = NULL;
 	if (item_type(job->array, &type, err))
 		return err->status;
-	return bi_view_empty(job->context, type, job->array->ndim, job->array->shape, out, err);
+	return bi_view_empty(job->context, type, job->array->ndim, job->array->shape, &job->destination, err);
 }
 
 static int run_fresh(struct bench_job *base, long n)
 {
 	struct library_job *job = (struct library_job *)base;
-	struct bi_view *fresh;
 	struct bi_error err;
 
-	for (long i = 0; i < n; i++) {
-		int rc;
-
-		if (new_destination(job, &fresh, &err))
+	for (long i = 0; i < n; i++)
+		if (renew_destination(job, &err) || bi_copy(job->destination, job->source, NULL, &err) ||
+		    wait_for(job, &err))
 			return bench_fail("%s", err.message);
-		rc = bi_copy(fresh, job->source, NULL, &err);
-		if (!rc)
-			rc = wait_for(job, &err);
-		bi_view_release(fresh);
-		if (rc)
-			return bench_fail("%s", err.message);
-	}
 	return 0;
 }
 
@@ -126,6 +120,8 @@ static int clear_view(struct bench_job *base)
 	const size_t bytes = job->array->bytes;
 	struct bi_error err;
 
+	if (!job->destination)
+		return 0;
 	memset(job->array->destination, 0xee, bytes);
 	return bi_view_write(job->destination, job->array->destination, bytes, &err) ? bench_fail("%s", err.message)
 										     : 0;
@@ -244,17 +240,23 @@ static void export_handles(const struct library_job *job)
 	bi_view_native(job->destination, &native);
 }
 
-/* Sets `clear` and `fetch` if the result can be checked. */
 static void choose_check(struct library_job *job)
 {
-	if (job->request.operation == BENCH_COPY || job->request.operation == BENCH_WRITE) {
-		job->job.clear = clear_view;
-		job->job.fetch = fetch_view;
-		job->job.is_linear = job->request.operation == BENCH_WRITE;
-	} else if (job->request.operation == BENCH_READ) {
-		job->job.clear = clear_host;
-		job->job.fetch = fetch_host;
-	}
+	const int operation = job->request.operation, is_read = operation == BENCH_READ;
+
+	job->job.has_no_result = operation == BENCH_ALLOCATE || operation == BENCH_OPEN;
+	job->job.result = operation == BENCH_FILL    ? BENCH_ZEROS
+			  : operation == BENCH_WRITE ? BENCH_LINEAR
+						     : BENCH_STRIDED;
+	job->job.clear = is_read ? clear_host : clear_view;
+	job->job.fetch = is_read ? fetch_host : fetch_view;
+}
+
+static int place_arrays(struct library_job *job, struct bi_error *err)
+{
+	const int rc = place_source(job, err);
+
+	return rc || job->request.operation == BENCH_FRESH ? rc : place_destination(job, err);
 }
 
 struct bench_job *bench_library(struct bench_array *array, const char *device, const struct bench_request *request)
@@ -268,14 +270,14 @@ struct bench_job *bench_library(struct bench_array *array, const char *device, c
 	job->job.array = array;
 	job->request = *request;
 	snprintf(job->device, sizeof(job->device), "%s", device);
+	choose_check(job);
 	if (request->operation == BENCH_OPEN) {
 		job->job.run = run_open;
 		return &job->job;
 	}
 	if (request->operation == BENCH_FRESH)
 		job->job.run = run_fresh;
-	choose_check(job);
-	if (open_device(device, &job->context, &err) || place_source(job, &err) || place_destination(job, &err)) {
+	if (open_device(job, &job->context, &err) || place_arrays(job, &err)) {
 		bench_fail("%s", err.message);
 		release_library(&job->job);
 		return NULL;
@@ -315,6 +317,19 @@ static unsigned char *address_of(struct bi_view *view)
 	return NULL;
 }
 
+int bench_library_addresses(struct bench_job *library, unsigned char **source, unsigned char **destination)
+{
+	const struct library_job *job = (const struct library_job *)library;
+	const int has_destination = job->request.operation != BENCH_FRESH;
+
+	*source = address_of(job->source);
+	*destination = has_destination ? address_of(job->destination) : NULL;
+	if (!*source || (has_destination && !*destination))
+		return -1;
+	*source -= job->array->offset;
+	return 0;
+}
+
 struct bench_job *bench_memcpy_beside(struct bench_job *copy)
 {
 	const struct library_job *beside = (const struct library_job *)copy;
@@ -323,20 +338,23 @@ struct bench_job *bench_memcpy_beside(struct bench_job *copy)
 	if (!job)
 		return NULL;
 	job->array = job->job.array = beside->array;
-	job->job.is_linear = 1;
+	job->job.result = BENCH_LINEAR;
 	job->job.clear = clear_view;
 	job->job.fetch = fetch_view;
 	job->context = bi_context_retain(beside->context);
 	job->source = bi_view_retain(beside->source);
-	job->destination = bi_view_retain(beside->destination);
-	job->to = address_of(job->destination);
-	job->from = address_of(job->source);
-	if (job->to && job->from) {
-		job->from -= job->array->offset;
-		return &job->job;
+	if (beside->request.operation != BENCH_FRESH)
+		job->destination = bi_view_retain(beside->destination);
+	if (bench_library_addresses(copy, &job->from, &job->to)) {
+		release_library(&job->job);
+		return NULL;
 	}
-	release_library(&job->job);
-	return NULL;
+	if (!job->to) {
+		job->to = job->array->destination;
+		job->job.clear = clear_host;
+		job->job.fetch = fetch_host;
+	}
+	return &job->job;
 }
 
 const char *bench_array_plan(const struct bench_array *array)

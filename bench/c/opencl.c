@@ -99,9 +99,10 @@ struct opencl_job {
 	struct bench_job job;
 	struct bench_request request;
 	struct bench_array *array;
+	struct bench_job *beside; /* of the library, with the same memory; or NULL */
 	int platform, ordinal;
 	struct device device;
-	cl_mem source, destination;
+	cl_mem source, destination; /* for BENCH_FRESH the last destination, NULL before the first run */
 	cl_program program;
 	cl_kernel kernel;
 	size_t global, local;
@@ -138,24 +139,28 @@ static cl_int enqueue_transfer(const struct opencl_job *job)
 	return cl.EnqueueCopyBuffer(queue, job->source, job->destination, 0, 0, array->bytes, 0, NULL, NULL);
 }
 
-/* Allocates a buffer, alone or as the destination of a copy. */
-static cl_int allocate_buffer(const struct opencl_job *job, int copies)
+static cl_int allocate_buffer(const struct opencl_job *job)
+{
+	cl_int rc;
+	cl_mem buffer = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, job->array->bytes, NULL, &rc);
+
+	return rc ? rc : cl.ReleaseMemObject(buffer);
+}
+
+static cl_int copy_into_new(struct opencl_job *job)
 {
 	const size_t bytes = job->array->bytes;
 	cl_int rc;
-	cl_mem buffer = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
 
-	if (rc)
-		return rc;
-	if (copies)
-		rc = cl.EnqueueCopyBuffer(job->device.queue, job->source, buffer, 0, 0, bytes, 0, NULL, NULL);
-	if (copies && !rc)
-		rc = cl.Finish(job->device.queue);
-	cl.ReleaseMemObject(buffer);
-	return rc;
+	if (job->destination)
+		cl.ReleaseMemObject(job->destination);
+	job->destination = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
+	if (!rc)
+		rc = cl.EnqueueCopyBuffer(job->device.queue, job->source, job->destination, 0, 0, bytes, 0, NULL, NULL);
+	return rc ? rc : cl.Finish(job->device.queue);
 }
 
-static cl_int enqueue_operation(const struct opencl_job *job)
+static cl_int enqueue_operation(struct opencl_job *job)
 {
 	static const unsigned char zeros[16];
 	const struct bench_array *array = job->array;
@@ -176,9 +181,9 @@ static cl_int enqueue_operation(const struct opencl_job *job)
 		return cl.EnqueueReadBuffer(queue, job->source, CL_TRUE, 0, array->bytes, array->destination, 0, NULL,
 					    NULL);
 	case BENCH_FRESH:
-		return allocate_buffer(job, 1);
+		return copy_into_new(job);
 	case BENCH_ALLOCATE:
-		return allocate_buffer(job, 0);
+		return allocate_buffer(job);
 	}
 	return CL_INVALID_OPERATION;
 }
@@ -219,12 +224,22 @@ static int ends_on_host(const struct opencl_job *job)
 	       (job->request.operation == BENCH_COPY && job->request.to == BENCH_ON_HOST);
 }
 
+/* BENCH_FRESH makes its destination in each repetition. */
+static int has_lasting_destination(const struct opencl_job *job)
+{
+	return job->request.operation != BENCH_FRESH && !ends_on_host(job);
+}
+
 static int clear_buffer(struct bench_job *base)
 {
 	struct opencl_job *job = (struct opencl_job *)base;
 	const struct bench_array *array = job->array;
 
+	if (job->beside && has_lasting_destination(job))
+		return job->beside->clear(job->beside);
 	memset(array->destination, 0xee, array->bytes);
+	if (!job->destination)
+		return 0;
 	return cl.EnqueueWriteBuffer(job->device.queue, job->destination, CL_TRUE, 0, array->bytes, array->destination,
 				     0, NULL, NULL)
 		       ? bench_fail("clEnqueueWriteBuffer failed")
@@ -240,6 +255,8 @@ static int fetch_buffer(struct bench_job *base, void *bytes)
 		memcpy(bytes, array->destination, array->bytes);
 		return 0;
 	}
+	if (job->beside && has_lasting_destination(job))
+		return job->beside->fetch(job->beside, bytes);
 	return cl.EnqueueReadBuffer(job->device.queue, job->destination, CL_TRUE, 0, array->bytes, bytes, 0, NULL, NULL)
 		       ? bench_fail("clEnqueueReadBuffer failed")
 		       : 0;
@@ -247,20 +264,24 @@ static int fetch_buffer(struct bench_job *base, void *bytes)
 
 static int allocate_memory(struct opencl_job *job)
 {
+	const cl_mem_flags flags = CL_MEM_READ_WRITE | (job->beside ? CL_MEM_USE_HOST_PTR : 0);
 	const struct bench_array *array = job->array;
+	unsigned char *source = NULL, *destination = NULL;
 	cl_int rc;
 
-	job->source = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, array->source_bytes, NULL, &rc);
-	if (!rc)
-		job->destination = cl.CreateBuffer(job->device.context, CL_MEM_READ_WRITE, array->bytes, NULL, &rc);
-	if (!rc)
+	if (job->beside && bench_library_addresses(job->beside, &source, &destination))
+		return -1;
+	job->source = cl.CreateBuffer(job->device.context, flags, array->source_bytes, source, &rc);
+	if (!rc && has_lasting_destination(job))
+		job->destination = cl.CreateBuffer(job->device.context, flags, array->bytes, destination, &rc);
+	if (!rc && !job->beside)
 		rc = cl.EnqueueWriteBuffer(job->device.queue, job->source, CL_TRUE, 0, array->source_bytes,
 					   array->source, 0, NULL, NULL);
 	return rc ? bench_fail("OpenCL buffers of %zu bytes could not be filled: %d", array->source_bytes, rc) : 0;
 }
 
 struct bench_job *bench_opencl(struct bench_array *array, int platform, int ordinal,
-			       const struct bench_request *request)
+			       const struct bench_request *request, struct bench_job *beside)
 {
 	struct opencl_job *job = load_driver() ? NULL : bench_job_create(sizeof(*job), run_operations, release_opencl);
 
@@ -268,17 +289,17 @@ struct bench_job *bench_opencl(struct bench_array *array, int platform, int ordi
 		return NULL;
 	job->array = array;
 	job->request = *request;
+	job->beside = beside;
 	job->platform = platform;
 	job->ordinal = ordinal;
 	job->job.array = array;
-	job->job.is_linear = 1;
+	job->job.result = request->operation == BENCH_FILL ? BENCH_ZEROS : BENCH_LINEAR;
+	job->job.has_no_result = request->operation == BENCH_ALLOCATE || request->operation == BENCH_OPEN;
+	job->job.clear = clear_buffer;
+	job->job.fetch = fetch_buffer;
 	if (request->operation == BENCH_OPEN) {
 		job->job.run = run_open;
 		return &job->job;
-	}
-	if (request->operation == BENCH_COPY || request->operation == BENCH_WRITE || request->operation == BENCH_READ) {
-		job->job.clear = clear_buffer;
-		job->job.fetch = fetch_buffer;
 	}
 	if (open_device(&job->device, platform, ordinal) || allocate_memory(job)) {
 		release_opencl(&job->job);
@@ -327,28 +348,18 @@ static cl_int build_kernel(struct opencl_job *job)
 	return rc;
 }
 
-struct bench_job *bench_opencl_kernel(struct bench_array *array, int platform, int ordinal)
+int bench_opencl_use_kernel(struct bench_job *job)
 {
-	const struct bench_request request = {
-		.operation = BENCH_COPY, .from = BENCH_ON_DEVICE, .to = BENCH_ON_DEVICE, .every = 1
-	};
-	struct bench_job *base;
+	const struct bench_array *array = job->array;
 	cl_int rc;
 
-	if (array->item_size > 8 || (array->item_size & (array->item_size - 1))) {
-		bench_fail("OpenCL C has no scalar of %" PRId64 " bytes", array->item_size);
-		return NULL;
-	}
-	base = bench_opencl(array, platform, ordinal, &request);
-	if (!base)
-		return NULL;
-	rc = build_kernel((struct opencl_job *)base);
-	base->is_linear = 0;
-	if (!rc)
-		return base;
-	bench_fail("the kernel could not be built: %d", rc);
-	release_opencl(base);
-	return NULL;
+	if (array->item_size > 8 || (array->item_size & (array->item_size - 1)))
+		return bench_fail("OpenCL C has no scalar of %" PRId64 " bytes", array->item_size);
+	rc = build_kernel((struct opencl_job *)job);
+	if (rc)
+		return bench_fail("the kernel could not be built: %d", rc);
+	job->result = BENCH_STRIDED;
+	return 0;
 }
 
 /* The same launches as launch.c, on one queue. All arguments are set for each launch. */
@@ -431,22 +442,44 @@ static size_t plate_bytes(const struct bench_plate_job *job)
 	return (size_t)job->rows * (size_t)job->columns * sizeof(float);
 }
 
-static int set_plate(struct bench_plate_job *base, const float *plate)
+static int write_buffer(const struct launch_job *job, cl_mem buffer, const void *bytes, size_t count)
 {
-	struct launch_job *job = (struct launch_job *)base;
-	cl_int rc = cl.EnqueueWriteBuffer(job->device.queue, job->plates[0], CL_TRUE, 0, plate_bytes(base), plate, 0,
-					  NULL, NULL);
+	cl_int rc = cl.EnqueueWriteBuffer(job->device.queue, buffer, CL_TRUE, 0, count, bytes, 0, NULL, NULL);
 
 	return rc ? bench_fail("clEnqueueWriteBuffer failed: %d", rc) : 0;
 }
 
-static int get_plate(struct bench_plate_job *base, float *plate)
+static int read_buffer(const struct launch_job *job, cl_mem buffer, void *bytes, size_t count)
 {
-	struct launch_job *job = (struct launch_job *)base;
-	cl_mem last = job->plates[base->kind != BENCH_LAUNCH_SIMULATION];
-	cl_int rc = cl.EnqueueReadBuffer(job->device.queue, last, CL_TRUE, 0, plate_bytes(base), plate, 0, NULL, NULL);
+	cl_int rc = cl.EnqueueReadBuffer(job->device.queue, buffer, CL_TRUE, 0, count, bytes, 0, NULL, NULL);
 
 	return rc ? bench_fail("clEnqueueReadBuffer failed: %d", rc) : 0;
+}
+
+static int set_plates(struct bench_plate_job *base, const float *plate, const float *other)
+{
+	const struct launch_job *job = (struct launch_job *)base;
+	const size_t nbytes = plate_bytes(base);
+
+	return write_buffer(job, job->plates[0], plate, nbytes) || write_buffer(job, job->plates[1], other, nbytes) ||
+			       write_buffer(job, job->picture, other, nbytes / sizeof(float))
+		       ? -1
+		       : 0;
+}
+
+static int get_plate(struct bench_plate_job *base, float *plate)
+{
+	const struct launch_job *job = (struct launch_job *)base;
+	cl_mem last = job->plates[base->kind != BENCH_LAUNCH_SIMULATION];
+
+	return read_buffer(job, last, plate, plate_bytes(base));
+}
+
+static int get_picture(struct bench_plate_job *base, unsigned char *picture)
+{
+	const struct launch_job *job = (struct launch_job *)base;
+
+	return read_buffer(job, job->picture, picture, plate_bytes(base) / sizeof(float));
 }
 
 static cl_int open_launches(struct launch_job *job, const char *text)
@@ -475,7 +508,7 @@ struct bench_job *bench_opencl_launch(int platform, int ordinal, const char *tex
 
 	if (!job)
 		return NULL;
-	job->base = (struct bench_plate_job){ job->base.job, rows, columns, kind, set_plate, get_plate };
+	job->base = (struct bench_plate_job){ job->base.job, rows, columns, kind, set_plates, get_plate, get_picture };
 	if (open_device(&job->device, platform, ordinal))
 		goto failed;
 	rc = open_launches(job, text);

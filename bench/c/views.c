@@ -1,6 +1,6 @@
 /*
- * Views that are created and released: slice, transpose and index of a 2-d host array, and the minimum of a counted
- * view.
+ * Views that are created and released: slice, transpose and index of a 2-d array on the host or a device, and the
+ * minimum of a counted view.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,11 +12,9 @@
 
 static float numbers[4][4];
 
-enum how { SLICE, TRANSPOSE, INDEX };
-
 struct view_job {
 	struct bench_job job;
-	enum how how;
+	enum bench_view how;
 	struct bi_context *context;
 	struct bi_view *view;
 };
@@ -26,26 +24,26 @@ static int make_view(const struct view_job *job, struct bi_view **out)
 	static const struct bi_index every_second = { BI_INDEX_SLICE, 1, BI_OMITTED, 2 };
 	static const struct bi_index third = { BI_INDEX_INTEGER, 2, 0, 0 };
 
-	if (job->how == TRANSPOSE)
+	if (job->how == BENCH_TRANSPOSE)
 		return bi_view_permute(job->view, NULL, out, NULL);
-	return bi_view_index(job->view, job->how == SLICE ? &every_second : &third, 1, out, NULL);
+	return bi_view_index(job->view, job->how == BENCH_SLICE ? &every_second : &third, 1, out, NULL);
 }
 
 static int is_right(const struct view_job *job, const struct bi_view *view)
 {
 	static const int64_t row = sizeof(numbers[0]), item = sizeof(float);
-	const int64_t *shape = bi_view_shape(view), *strides = bi_view_strides(view);
-	const void *first = bi_view_host_pointer(view);
+	struct bi_layout layout;
 
+	bi_view_layout(view, &layout);
 	switch (job->how) {
-	case SLICE:
-		return first == numbers[1] && shape[0] == 2 && strides[0] == 2 * row;
-	case TRANSPOSE:
-		return first == numbers[0] && strides[0] == item && strides[1] == row;
-	case INDEX:
+	case BENCH_SLICE:
+		return layout.offset == row && layout.shape[0] == 2 && layout.strides[0] == 2 * row;
+	case BENCH_TRANSPOSE:
+		return layout.offset == 0 && layout.strides[0] == item && layout.strides[1] == row;
+	case BENCH_INDEX:
 		break;
 	}
-	return first == numbers[2] && bi_view_ndim(view) == 1 && shape[0] == 4 && strides[0] == item;
+	return layout.offset == 2 * row && layout.ndim == 1 && layout.shape[0] == 4 && layout.strides[0] == item;
 }
 
 static int run_view(struct bench_job *base, long n)
@@ -77,40 +75,33 @@ static void release_view(struct bench_job *base)
 	free(job);
 }
 
-static struct bench_job *view_job(enum how how)
+/* The array of the device "host" is memory of the process. */
+static int make_array(struct view_job *job, const char *device, struct bi_error *err)
 {
+	static const struct bi_dtype real = { 4, 1, BI_FLOAT32, 0 };
 	static const int64_t shape[2] = { 4, 4 };
+
+	if (strcmp(device, "host"))
+		return bi_view_empty(job->context, real, 2, shape, &job->view, err);
+	return bi_view_wrap_host(job->context, numbers, real, 2, shape, NULL, NULL, &job->view, err);
+}
+
+struct bench_job *bench_view(const char *device, int how)
+{
 	struct view_job *job = bench_job_create(sizeof(*job), run_view, release_view);
 	struct bi_options options = BI_OPTIONS_INIT;
-	struct bi_dtype float32;
 	struct bi_error err;
 
 	if (!job)
 		return NULL;
-	job->how = how;
-	options.device = "host";
-	if (bi_context_open(&options, &job->context, &err) || bi_dtype_make(BI_FLOAT32, 1, 0, &float32, &err) ||
-	    bi_view_wrap_host(job->context, numbers, float32, 2, shape, NULL, NULL, &job->view, &err)) {
-		bench_fail("%s", err.message);
-		release_view(&job->job);
-		return NULL;
-	}
-	return &job->job;
-}
-
-struct bench_job *bench_view_slice(void)
-{
-	return view_job(SLICE);
-}
-
-struct bench_job *bench_view_transpose(void)
-{
-	return view_job(TRANSPOSE);
-}
-
-struct bench_job *bench_view_index(void)
-{
-	return view_job(INDEX);
+	job->job.has_no_result = 1;
+	job->how = (enum bench_view)how;
+	options.device = device;
+	if (!bi_context_open(&options, &job->context, &err) && !make_array(job, device, &err))
+		return &job->job;
+	bench_fail("%s", err.message);
+	release_view(&job->job);
+	return NULL;
 }
 
 /* Memory with a reference count, and a layout. */
@@ -164,5 +155,9 @@ static void release_job(struct bench_job *job)
 
 struct bench_job *bench_view_plain(void)
 {
-	return bench_job_create(sizeof(struct bench_job), run_plain, release_job);
+	struct bench_job *job = bench_job_create(sizeof(*job), run_plain, release_job);
+
+	if (job)
+		job->has_no_result = 1;
+	return job;
 }

@@ -4,11 +4,13 @@ import numpy as np
 
 import buffer_interface as bi
 import build
+from native import Missing
 from report import at_most
 from verify import WrongResult, equal
 
 GROUP = "exchange"
-LIMIT = at_most(15, taken_beside=("tvm-ffi, managed", 30))
+TABLE = "__dlpack_c_exchange_api__"
+LIMIT = at_most(15)
 TAKE_LIMIT = at_most(30, taken_beside=("tvm-ffi, managed", 30))
 
 
@@ -59,6 +61,8 @@ def peers(report, loops, x):
     for name, make in (("tvm-ffi", tvm_tensor), ("NumPy", lambda array: array)):
         try:
             array = make(x)
+            if not hasattr(type(array), TABLE):
+                raise Missing(f"it has no {TABLE}")
             loops.dl_managed(array, 1)
         except Exception as why:  # noqa: BLE001: whatever is missing, the row says so
             report.skip(f"exchange table of {name}", why)
@@ -82,7 +86,9 @@ def tvm_tensor(x):
 def add_rows(report, ours, others):
     tensors = {name: runner for name, runner in others.items() if name.endswith("tensor")}
     managed = {name: runner for name, runner in others.items() if name.endswith("managed")}
-    report.measure(GROUP, "C: __buffer_interface_c__, view", {"ours": ours["hatch, borrow"]} | tensors | managed, LIMIT)
+    # A managed tensor owns a reference, and a view does not.
+    report.measure(GROUP, "C: __buffer_interface_c__, view", {"ours": ours["hatch, borrow"]} | tensors | managed, LIMIT,
+                   bounds=tuple(managed))
     report.measure(GROUP, "C: __buffer_interface_c__, acquire and release", {"ours": ours["hatch, take"]} | managed,
                    TAKE_LIMIT)
     if "hatch, take, work pending" in ours:

@@ -1,7 +1,6 @@
 """The driver's own calls beside the library, for any device."""
 
-import native
-from native import Unavailable
+from native import Missing, Unavailable
 
 
 def place_of(spec):
@@ -9,12 +8,22 @@ def place_of(spec):
     return tuple(int(number) for number in spec.split(":")[1:])
 
 
-def raw(array, spec, wanted):
-    """Returns a job of the driver's own calls for the same request, or None on the host."""
+def raw(array, spec, wanted, beside=None):
+    """A job of the driver's own calls for the same request; on an OpenCL CPU device with the memory of the library's
+    job `beside`, if there is one."""
     backend = spec.split(":")[0]
-    if backend not in ("opencl", "cuda"):
+    if backend == "opencl":
+        return array.job("opencl", *place_of(spec), wanted, beside and beside.handle)
+    if backend != "cuda":
         raise Unavailable(f"{spec} has no driver")
-    return array.job(backend, *place_of(spec), wanted)
+    return array.job("cuda", *place_of(spec), wanted)
+
+
+def use_kernel(job):
+    """Makes a job of OpenCL's own calls copy by a simple kernel, which is compiled now."""
+    if job.native.call("opencl_use_kernel", job.handle):
+        raise Unavailable(job.native.message())
+    return job
 
 
 def ours(array, spec, wanted, threads=0):
@@ -47,5 +56,5 @@ def gpus(report, here, quick):
         if device["kind"] == "gpu" and (quick or "imulated" not in device["name"]):
             found.setdefault(device["spec"].split(":")[0], device["spec"])
     if not found:
-        report.skip("rows on a GPU", "there is none")
+        report.skip("rows on a GPU", Missing("there is none"))
     return list(found.values())

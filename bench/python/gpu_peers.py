@@ -3,7 +3,7 @@
 import ctypes
 from time import perf_counter
 
-from native import Unavailable
+from native import Missing
 from peers import TORCH_TYPES
 
 
@@ -50,7 +50,7 @@ def torch_copy(array, ordinal):
     import torch
     layout = array.layout
     if min(layout.strides) < 0:
-        raise Unavailable("PyTorch has no negative strides")
+        raise Missing("PyTorch has no negative strides")
     types = TORCH_TYPES | {16: "complex128"}
     dense = torch.from_numpy(memory_of(array).view(types[layout.item_size])).to(f"cuda:{ordinal}")
     strided = dense.as_strided(layout.shape, [stride // layout.item_size for stride in layout.strides])

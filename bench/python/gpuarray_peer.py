@@ -5,7 +5,7 @@ from ctypes import POINTER, byref, c_int, c_size_t, c_ssize_t, c_uint, c_void_p
 from time import perf_counter
 
 import drivers
-from native import Unavailable, WrongResult
+from native import Missing, Unavailable, WrongResult
 
 TYPES = {1: 2, 2: 4, 4: 6, 8: 10}  # item size: GA_UBYTE, GA_USHORT, GA_UINT, GA_ULONGLONG
 C_ORDER = 0
@@ -16,16 +16,20 @@ class GpuArray(ctypes.Structure):
                 ("offset", c_size_t), ("nd", c_uint), ("flags", c_int), ("typecode", c_int)]
 
 
+def load():
+    try:
+        return ctypes.CDLL("libgpuarray.so.3")
+    except OSError as missing:
+        raise Missing(missing) from missing
+
+
 class Library:
     """The library with one context for each device, which stays open."""
 
     opened = {}
 
     def __init__(self, spec):
-        try:
-            self.functions = ctypes.CDLL("libgpuarray.so.3")
-        except OSError as missing:
-            raise Unavailable(missing) from missing
+        self.functions = load()
         self.context = self.open(spec)
 
     @classmethod
@@ -66,7 +70,7 @@ def add(report, runners, array, spec):
     """Adds GpuArray_setarray from a strided view into a dense array, verified, or the reason why it is missing."""
     try:
         if array.layout.item_size not in TYPES:
-            raise Unavailable(f"libgpuarray has no type of {array.layout.item_size} bytes")
+            raise Missing(f"libgpuarray has no type of {array.layout.item_size} bytes")
         runners["libgpuarray, all cores"] = setarray(Library.of(spec), array)
     except Unavailable as why:
         report.skip("libgpuarray", why)

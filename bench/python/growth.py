@@ -68,8 +68,9 @@ def sizes(report, here, counts):
             for device, spec in drivers.cpus(here).items():
                 array.release_jobs()
                 try:
-                    runners = {mine: drivers.verified(drivers.ours(array, spec, request()), "copy"),
-                               "clEnqueueCopyBuffer": drivers.verified(drivers.raw(array, spec, request()), "raw copy")}
+                    ours = drivers.verified(drivers.ours(array, spec, request()), "copy")
+                    raw = drivers.verified(drivers.raw(array, spec, request(), ours), "raw copy")
+                    runners = {mine: ours, "clEnqueueCopyBuffer": raw}
                     report.point("sizes", device, count, runners, 2 * count)
                 except Unavailable as why:
                     report.skip(f"copy of {count} bytes on {device}", why)
@@ -79,7 +80,7 @@ def cores(report, here, size):
     """One point for each number of threads; each layout is a series."""
     available = len(os.sched_getaffinity(0))
     if not here.set_threads(0):
-        report.skip("one to all cores", "the library has no choice of threads")
+        report.skip("one to all cores", Unavailable("the library has no choice of threads"))
         return
     for name, make in LAYOUTS.items():
         for count in range(1, available + 1):

@@ -78,13 +78,12 @@ def bounds_of(array, *names):
 def device_runners(report, here, array):
     spec = next(iter(drivers.cpus(here).values()), None)
     if not spec:
-        report.skip("rows on an OpenCL CPU", "there is none")
         return {}, {}, ()
     name = f"copy on {spec}, {array.layout.name}"
     ours = drivers.ours(array, spec, request())
     mine = {words: verified(ours.on(count), name) for words, count in thread_choices(here).items()}
     others = {MEMCPY: verified(array.memcpy_beside(ours), name),
-              "clEnqueueCopyBuffer": verified(drivers.raw(array, spec, request()), name),
-              "naive kernel, all cores": verified(array.job("opencl_kernel", *drivers.place_of(spec)), name)}
+              "clEnqueueCopyBuffer": verified(drivers.raw(array, spec, request(), ours), name),
+              "naive kernel, all cores": verified(drivers.use_kernel(drivers.raw(array, spec, request(), ours)), name)}
     gpuarray_peer.add(report, others, array, spec)
     return mine, others, bounds_of(array, MEMCPY, "clEnqueueCopyBuffer")

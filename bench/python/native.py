@@ -7,39 +7,45 @@ from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_long, c_size_t
 from verify import WrongResult
 
 HOST, DEVICE = 0, 1
+STRIDED = 0
 COPY, FILL, WRITE, READ, FRESH, ALLOCATE, OPEN = range(7)
 
 
 class Unavailable(Exception):
-    """Something that a row needs is missing; the message names it."""
+    """Something that a row needs cannot be had; the message says why."""
+
+
+class Missing(Unavailable):
+    """A peer or a GPU is not installed, or a peer cannot do the operation. Nothing is wrong with the other rows."""
 
 
 class Request(ctypes.Structure):
     """struct bench_request."""
 
     _fields_ = [("operation", c_int), ("source", c_int), ("destination", c_int), ("pinned", c_int), ("exported", c_int),
-                ("every", c_long)]
+                ("unpooled", c_int), ("every", c_long)]
 
 
-def request(operation=COPY, source=DEVICE, destination=DEVICE, pinned=0, exported=0, every=1):
-    return Request(operation, source, destination, pinned, exported, every)
+def request(operation=COPY, source=DEVICE, destination=DEVICE, pinned=0, exported=0, every=1, unpooled=0):
+    return Request(operation, source, destination, pinned, exported, unpooled, every)
 
 
 SIGNATURES = {
     "message": (c_char_p,),
-    "time": (c_double, c_void_p, c_long), "verify": (c_int, c_void_p), "release": (None, c_void_p),
+    "time": (c_double, c_void_p, c_long), "verify": (c_int, c_void_p), "fetch": (c_int, c_void_p, c_void_p),
+    "release": (None, c_void_p),
     "array_create": (c_void_p, c_int, POINTER(c_int64), POINTER(c_int64), c_int64, c_int64, c_size_t),
     "array_release": (None, c_void_p), "array_source": (c_void_p, c_void_p), "array_destination": (c_void_p, c_void_p),
     "array_plan": (c_char_p, c_void_p), "array_check": (c_int, c_void_p, c_void_p, c_int),
     "memcpy": (c_void_p, c_void_p), "naive": (c_void_p, c_void_p), "malloc_copy": (c_void_p, c_void_p),
     "library": (c_void_p, c_void_p, c_char_p, POINTER(Request)), "memcpy_beside": (c_void_p, c_void_p),
-    "opencl": (c_void_p, c_void_p, c_int, c_int, POINTER(Request)),
-    "opencl_kernel": (c_void_p, c_void_p, c_int, c_int),
+    "opencl": (c_void_p, c_void_p, c_int, c_int, POINTER(Request), c_void_p),
+    "opencl_use_kernel": (c_int, c_void_p),
     "launch": (c_void_p, c_char_p, c_char_p, c_int, c_int, c_int),
     "opencl_launch": (c_void_p, c_int, c_int, c_char_p, c_int, c_int, c_int), "launch_verify": (c_int, c_void_p),
     "uses": (c_void_p, c_char_p, c_int, c_int), "uses_verify": (c_int, c_void_p),
     "cuda": (c_void_p, c_void_p, c_int, POINTER(Request)),
-    "view_slice": (c_void_p,), "view_transpose": (c_void_p,), "view_index": (c_void_p,), "view_plain": (c_void_p,),
+    "view": (c_void_p, c_char_p, c_int), "view_plain": (c_void_p,),
     "gpuarray_view": (c_void_p, c_int, c_int, c_int),
     "device": (c_char_p, c_int), "library_version": (c_char_p,),
 }
@@ -89,12 +95,18 @@ class Native:
 
 
 class Job:
-    """A runner around a job. Called with n it returns seconds."""
+    """A runner around a job. Called with n it returns seconds. It must have been verified."""
 
     def __init__(self, native, name, handle, threads):
         self.native, self.name, self.handle, self.threads = native, name, handle, threads
+        self.is_verified = False
 
     def __call__(self, n):
+        if not self.is_verified:
+            raise WrongResult(f"{self.name} would be timed before its result was compared")
+        return self.seconds(n)
+
+    def seconds(self, n):
         self.native.set_threads(self.threads)
         seconds = self.native.call("time", self.handle, n)
         if seconds < 0:
@@ -109,6 +121,14 @@ class Job:
         self.native.set_threads(self.threads)
         if self.native.call(check, self.handle):
             raise WrongResult(f"{what}, {self.name}: {self.native.message()}")
+        self.is_verified = True
+
+    def fetch(self, count):
+        """Returns the bytes of the destination."""
+        found = (ctypes.c_ubyte * count)()
+        if self.native.call("fetch", self.handle, found):
+            raise WrongResult(f"{self.name}: {self.native.message()}")
+        return found
 
     def release(self):
         self.native.call("release", self.handle)
@@ -129,7 +149,8 @@ class Array:
         return self
 
     def release_jobs(self):
-        for job in self.jobs:
+        """The last one first: it may use the memory of an earlier one."""
+        for job in reversed(self.jobs):
             job.release()
         self.jobs.clear()
 
@@ -155,9 +176,9 @@ class Array:
         self.jobs.append(self.native.job("memcpy_beside", job.handle))
         return self.jobs[-1]
 
-    def check(self, what, address=None, linear=False):
-        """Compares these bytes, or those of the destination, with the correct result."""
-        if self.native.call("array_check", self.handle, address or self.destination, int(linear)):
+    def check(self, what, address=None):
+        """Compares these bytes, or those of the destination, with the elements of the layout."""
+        if self.native.call("array_check", self.handle, address or self.destination, STRIDED):
             raise WrongResult(f"{what}: {self.native.message()}")
 
     def clear(self):

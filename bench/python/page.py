@@ -7,21 +7,32 @@ from timing import amount
 
 GROUPS = {
     "exchange": ("Describing and exchanging",
-                 "Nothing is copied. Per call; Python rows include the loop that runs them."),
+                 "Nothing is copied. Per call; Python rows include the loop that runs them. A *view* of "
+                 "`__buffer_interface_c__` takes no reference to the array; a managed tensor does, and is released. "
+                 "Memory *from the pool* was allocated before; the driver's own calls allocate and free. A *first "
+                 "read* is of a new object. At *later reads* ours copies a dictionary that it has kept, and NumPy "
+                 "builds a new one. NumPy's dictionary also has `descr`."),
     "moving": ("Moving bytes",
                "Strided → contiguous, float32, a source of 64 MiB, a destination that has been written to before. "
-               "GB/s read and written; in brackets the share of a one-thread `memcpy` of the same bytes."),
+               "GB/s read and written; in brackets the share of a one-thread `memcpy` of the same bytes. All copies "
+               "of a row have the same source and the same destination, except libgpuarray's, which has its own."),
     "any": ("Any layout",
-            "Layouts that programs use, into a dense array; in brackets the share of a one-thread `memcpy` of the same "
-            "bytes."),
+            "Layouts that programs use, into a dense array; in brackets the share of a one-thread `memcpy` of the "
+            "same bytes. All copies of a row have the same source and the same destination."),
     "further": ("Further",
-                "Small operations are enqueued 64 at a time, then waited for; *blocking* ones return when done. On a CPU "
-                "device the library copies inline, on the calling thread, if no other code knows the memory; in rows of "
-                "*shown memory* other code knows it, and the operations go to the driver."),
+                "Small operations are enqueued 64 at a time, then waited for; *blocking* ones return when done. On a "
+                "CPU device the library copies inline, on the calling thread, if no other code knows the memory; in "
+                "rows of *shown memory* other code knows it, and the operations go to the driver. Memory *of the "
+                "pool* was allocated and written before; `malloc`, NumPy and `clCreateBuffer` allocate new memory "
+                "each time. In rows of memory *that was never written* the library has no pool either. The clock of "
+                "the first copy of a process starts when the device is open and has both arrays. NumPy packs into "
+                "dense memory, which the driver then transfers, or packs what the driver has transferred."),
     "launch": ("Launching kernels",
-               "The kernels of `examples/heat`, beside the same kernels in plain OpenCL C, whose arguments are set for "
-               "each launch. Launches are enqueued 64 at a time, then waited for. Uses are begun and ended by hand, on "
-               "another stream than the home stream of their arrays; of *shown* arrays other code knows the memory."),
+               "The kernels of `examples/heat`, beside the same kernels in plain OpenCL C, whose arguments are set "
+               "for each launch. Launches are enqueued 64 at a time, then waited for. Uses are begun and ended by "
+               "hand, on another stream than the home stream of their arrays; of *shown* arrays other code knows the "
+               "memory. Ours and OpenCL's own calls have plates of their own. Where ours allocates the plate, "
+               "OpenCL's own calls write into one that is kept."),
     "gpu": ("On a GPU",
             "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
 }
@@ -31,14 +42,15 @@ INTRODUCTION = """\
 `bench/report` makes this page from the records of `bench/run`; only the sections *Bounds* are written by hand.
 `bench/run` measures your machine ([README](../README.md#speed)). Compare ratios between machines, not nanoseconds.
 
-- The library and its peers run in one process, in turns. Every copied element is compared before anything is timed.
+- The library and its peers run in one process, in turns. Every element that a copy, a fill or a kernel writes is
+  compared before anything is timed.
 - A figure is the median of its turns. Runs are separated by `·`.
 - *Met* states whether the median reaches the target. *About*: the median does not, but its better quartile does. If the
   target is another figure of the row, the two are compared round by round, and the median of the differences counts. A
   clock that changes between two rounds changes both sides of each difference.
 - Beside its best peer a row *wins* or *loses*, or is *even* if the quartiles overlap.
-- Figures in *italics* are bounds: the cost of what the operation itself contains, or of a copy of as many contiguous
-  bytes. No library can be expected to be faster.
+- Figures in *italics* are of other work, so a row neither wins nor loses beside them: a part of the operation, a copy of
+  as many contiguous bytes, or what the section describes.
 
 Before each round `bench/run` times work that is always the same: a loop of Python, and a copy of 32 MiB for rows that
 move bytes. The figures of the rows do not influence the following:
@@ -49,8 +61,8 @@ move bytes. The figures of the rows do not influence the following:
   times and for one minute in all.
 - The last measurement counts, whatever its figures. If it was unsteady, it is marked by †.
 """
-RATIOS = ("Numbers of nanoseconds were chosen on another machine, beside a peer. As the ratio to that peer, which says "
-          "nothing about *met*:")
+RATIOS = ("Numbers of nanoseconds were chosen on another machine, beside another figure of the row. As the ratio to "
+          "that figure, which says nothing about *met*:")
 # Sections written by hand, by the name of the machine and the group.
 BOUNDS = {("x86-64-xeon-two-cores", "any"): """\
 #### Bounds
@@ -165,7 +177,7 @@ class Page:
                 lines.append(f"| {operation} | {target['peer']} | ≤ {target['target']:.2f} | **{ours}** |")
         if not lines:
             return ""
-        return "\n".join([RATIOS, "", "| operation | peer | target | ours |", "|---|---|---|---|", *lines])
+        return "\n".join([RATIOS, "", "| operation | other figure | target | ours |", "|---|---|---|---|", *lines])
 
     def line(self, rows):
         newest = rows[-1]

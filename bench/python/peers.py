@@ -3,7 +3,7 @@
 import ctypes
 from time import perf_counter
 
-from native import Unavailable
+from native import Missing, Unavailable
 
 TORCH_TYPES = {1: "uint8", 2: "int16", 4: "float32", 8: "float64"}
 
@@ -17,37 +17,33 @@ def loop(once):
     return runner
 
 
-def numpy_arrays(array):
-    """Source and destination as NumPy arrays. Item sizes without a type are void, which NumPy copies as bytes."""
-    try:
-        import numpy as np
-    except ImportError as missing:
-        raise Unavailable(missing) from missing
+def numpy_arrays(array, source=None, destination=None):
+    """Source and destination as NumPy arrays, at other addresses if they are given. Item sizes without a type are
+    void, which NumPy copies as bytes."""
+    import numpy as np
     layout = array.layout
     dtype = np.dtype(f"u{layout.item_size}" if layout.item_size in (1, 2, 4, 8) else f"V{layout.item_size}")
     bytes_of = lambda address, count: (ctypes.c_ubyte * count).from_address(address)  # noqa: E731
-    source = np.ndarray(layout.shape, dtype, bytes_of(array.source, layout.source_bytes), layout.offset, layout.strides)
-    return source, np.ndarray(layout.shape, dtype, bytes_of(array.destination, layout.bytes))
+    return (np.ndarray(layout.shape, dtype, bytes_of(source or array.source, layout.source_bytes), layout.offset,
+                       layout.strides),
+            np.ndarray(layout.shape, dtype, bytes_of(destination or array.destination, layout.bytes)))
 
 
-def numpy_copy(array):
+def numpy_copy(array, source=None, destination=None):
     import numpy as np
-    source, destination = numpy_arrays(array)
+    source, destination = numpy_arrays(array, source, destination)
     return loop(lambda: np.copyto(destination, source))
 
 
 def torch_copy(array, threads):
     """PyTorch's tensor.copy_ on the CPU, into existing memory like NumPy."""
-    try:
-        import numpy as np
-        import torch
-    except ImportError as missing:
-        raise Unavailable(missing) from missing
+    import numpy as np
+    import torch
     layout = array.layout
     if min(layout.strides, default=0) < 0:
-        raise Unavailable("PyTorch has no negative strides")
+        raise Missing("PyTorch has no negative strides")
     if layout.item_size not in TORCH_TYPES:
-        raise Unavailable(f"PyTorch has no type of {layout.item_size} bytes")
+        raise Missing(f"PyTorch has no type of {layout.item_size} bytes")
     source, destination = (x.view(np.dtype(TORCH_TYPES[layout.item_size])) for x in numpy_arrays(array))
     to, from_ = torch.from_numpy(destination), torch.from_numpy(source)
     copy = loop(lambda: to.copy_(from_))
@@ -62,7 +58,7 @@ def add(report, runners, name, array, make, *arguments):
     """Adds a verified peer, or the reason why it is missing."""
     try:
         runner = make(array, *arguments)
-    except Unavailable as why:
+    except (Unavailable, ImportError) as why:
         report.skip(f"{name}: {array.layout.name}" if "has no" in str(why) else name, why)
         return
     array.clear()

@@ -38,7 +38,8 @@ def layouts(run):
 def sizes(run):
     axes = svg.Axes("bytes copied", "nanoseconds", log_x=True, log_y=True,
                     ticks={size: SIZE_TICKS[size] for size in (1 << 3, 1 << 10, 1 << 20, 1 << 30)})
-    return svg.lines_plot("A contiguous copy, from 8 bytes to 1 GiB", axes, panels(run, "sizes", nanoseconds), 3)
+    return svg.lines_plot("A contiguous copy, from 8 bytes to 1 GiB; NumPy is called from Python", axes,
+                          panels(run, "sizes", nanoseconds), 3)
 
 
 def dimensions(run):
@@ -101,7 +102,7 @@ def exchange(run):
         for others, colour in ((row["peers"], "#a9a9a9"), (row["bounds"], "#dedede")):
             bars += [(name, figure["median"], colour) for name, figure in others.items()]
         groups[f"In {language}"].append((operation, bars))
-    return svg.bars_plot("Nanoseconds per exchange: ours, peers, and what is contained (pale)", "nanoseconds",
+    return svg.bars_plot("Nanoseconds per exchange: ours, peers, and other work (pale)", "nanoseconds",
                          [pair for pair in groups.items() if pair[1]])
 
 

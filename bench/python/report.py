@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+from native import Missing
 from steady import Look
 from timing import Figure, amount, compare, excess
 
@@ -127,6 +128,7 @@ class Report:
     def __init__(self, pace, gauge, only_rows=""):
         self.pace, self.gauge, self.only_rows = pace, gauge, only_rows.lower()
         self.rows, self.points, self.not_run, self.texts = [], [], [], []
+        self.failed = []  # entries of not_run
 
     def wants(self, operation):
         return self.only_rows in operation.lower()
@@ -165,9 +167,13 @@ class Report:
         self.texts.append(text)
 
     def skip(self, what, why):
+        """Adds what is not run, and the exception that is the reason. It failed unless a peer or a GPU is missing."""
         entry = (what, str(why).splitlines()[0] if str(why) else type(why).__name__)
-        if entry not in self.not_run:
-            self.not_run.append(entry)
+        if entry in self.not_run:
+            return
+        self.not_run.append(entry)
+        if not isinstance(why, (Missing, ModuleNotFoundError)):
+            self.failed.append(entry)
 
 
 def machine():

@@ -123,7 +123,9 @@ class Gauge:
 def gauge(here, patience, waiting):
     """The memory is kept until the end of the run."""
     memory = native.Array(here, flat(MEMORY_BYTES))
-    made = Gauge({"processor": statement("d.get(1)", d={}), "memory": memory.job("memcpy")}, patience, waiting)
+    copy = memory.job("memcpy")
+    copy.verify("work that is always the same")
+    made = Gauge({"processor": statement("d.get(1)", d={}), "memory": copy}, patience, waiting)
     if waiting:
         made.look_ahead()
     return made

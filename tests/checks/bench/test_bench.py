@@ -21,6 +21,7 @@ ROOT, BUILD, FORGETS = map(Path, sys.argv[1:4])
 sys.path.insert(0, str(ROOT / "bench" / "python"))
 
 import layouts  # noqa: E402
+import native  # noqa: E402
 import page  # noqa: E402
 import steady  # noqa: E402
 import svg  # noqa: E402
@@ -83,11 +84,18 @@ class Run(unittest.TestCase):
 
     def test_numbers_of_nanoseconds_are_ratios_too(self):
         ratios = {row["operation"]: row["as_ratio"] for row in self.run_["rows"] if row["as_ratio"]}
-        for words, peer in (("C: slice of a view", "libgpuarray"), ("C: __buffer_interface_c__, view", "tvm-ffi"),
-                            (".__dlpack__", "NumPy"), (".__cuda_array_interface__, idle", "NumPy")):
+        for words, other in (("C: slice of a view", "libgpuarray"), ("c__, acquire and release", "tvm-ffi"),
+                             (".__dlpack__", "NumPy"), (".__cuda_array_interface__, first read, idle", "NumPy")):
             rows = [row for row in self.run_["rows"] if words in row["operation"]]
-            peers = [name for row in rows for name in row["peers"] if name.startswith(peer)]
-            self.assertEqual(bool(peers), any(words in operation for operation in ratios), words)
+            others = [name for row in rows for name in row["peers"] | row["bounds"] if name.startswith(other)]
+            self.assertEqual(bool(others), any(words in operation for operation in ratios), words)
+
+    def test_other_work_is_no_peer(self):
+        """What takes from the pool, reads again, or takes no reference is not judged beside what does more."""
+        for words in ("of the pool", "from the pool", "later reads", "c__, view", "copy of 8 bytes, host"):
+            for row in self.run_["rows"]:
+                if words in row["operation"]:
+                    self.assertEqual(row["peers"], {}, row["operation"])
 
     def test_what_is_not_run_has_a_reason(self):
         for entry in self.run_["not_run"]:
@@ -151,12 +159,55 @@ class Refusals(unittest.TestCase):
                 wanted = native.request(native.COPY, native.HOST, native.HOST)
                 drivers.verified(drivers.ours(array, "host", wanted), "ours")
         """
-        for environment, error in (({}, ""), ({"BENCH_FORGETS": "1"}, "element 0 is not the source's")):
+        for environment, error in (({}, ""), ({"BENCH_FORGETS": "copy"}, "element 0 is not the source's")):
             preloaded = {"LD_PRELOAD": str(FORGETS)} if environment else {}
             done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment | preloaded,
                                   capture_output=True, text=True, check=False)
             self.assertIn(error, done.stderr)
             self.assertEqual(bool(done.returncode), bool(error), done.stderr)
+
+    def test_every_operation_is_compared(self):
+        for forgotten, group, rows in (("fill", "further", "fill of 8 bytes, OpenCL CPU"),
+                                       ("copy", "further", "copy into memory of the pool, 0 MiB, host"),
+                                       ("copy", "further", "copy into memory of the pool, 0 MiB, OpenCL CPU"),
+                                       ("copy", "further", "copy into memory that was never written, 0 MiB, host"),
+                                       ("copy", "further", "2-D transpose, host to device"),
+                                       ("launch", "launch", "allocation of 4 KiB, launch, release"),
+                                       ("shade", "launch", "examples/heat")):
+            environment = {"LD_PRELOAD": str(FORGETS)}
+            done = quick("--only", group, "--rows", rows, **environment, BENCH_FORGETS="none")
+            self.assertEqual(done.returncode, 0, (rows, done.stderr))
+            done = quick("--only", group, "--rows", rows, **environment, BENCH_FORGETS=forgotten)
+            self.assertEqual(done.returncode, 1, (rows, done.stderr))
+            self.assertIn(f"wrong result: {rows}", done.stderr)
+
+    def test_what_was_not_compared_is_not_timed(self):
+        code = f"""if True:
+            import sys
+            sys.path.insert(0, {str(ROOT / "bench" / "python")!r})
+            import layouts, native
+            here = native.Native({str(BUILD / "libbufferinterface.so")!r}, {str(BUILD / "bench/libbench_jobs.so")!r})
+            with native.Array(here, layouts.flat(64)) as array:
+                array.job("memcpy")(1)
+        """
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        self.assertIn("WrongResult: memcpy would be timed before its result was compared", done.stderr)
+
+    def test_a_row_that_is_not_run(self):
+        arguments = "--only", "further", "--rows", "copy of 8 bytes, host"
+        done = quick(*arguments, BI_OPENCL_LIBRARY="/nonexistent.so")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("rows on an OpenCL CPU: not run, although no peer and no GPU is missing", done.stderr)
+        self.assertEqual(quick(*arguments).returncode, 0)
+
+    def test_only_missing_peers_and_gpus_are_no_failure(self):
+        report = Report(timing.QUICK, None)
+        for why in (native.Missing("no GPU"), ModuleNotFoundError("no NumPy")):
+            report.skip("a row", why)
+        self.assertEqual((len(report.not_run), report.failed), (2, []))
+        for why in (native.Unavailable("loops.c does not compile"), ImportError("undefined symbol"), ValueError("x")):
+            report.skip("a row", why)
+        self.assertEqual([words for _, words in report.failed], ["loops.c does not compile", "undefined symbol", "x"])
 
     def test_the_same_without_a_fault(self):
         done = quick("--only", "moving", "--rows", "transpose")
