@@ -188,11 +188,6 @@ int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err);
 void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *scope);
 void bi__cuda_leave(struct bi__cuda_scope *scope);
 
-int bi__cuda_begin(const struct bi__device_state *device, struct bi_error *err);
-void bi__cuda_end(const struct bi__device_state *device);
-int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct bi_error *err);
-void bi__cuda_leave_device(struct bi__device_state *device);
-
 /* Wraps queue->native. If it is 0, creates a stream with `flags`. */
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err);
 
@@ -359,43 +354,41 @@ void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable);
  */
 int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err);
 
-int bi__cuda_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
-int bi__cuda_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
-		  struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
-void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream);
+/* The operations of the table in backend.c: X(member of struct bi__backend, function). */
+#define BI__CUDA_OPERATIONS(X) \
+	X(devices.enumerate, bi__cuda_enumerate) \
+	X(devices.open, bi__cuda_open) \
+	X(devices.enter, bi__cuda_enter_device) \
+	X(devices.leave, bi__cuda_leave_device) \
+	X(devices.begin, bi__cuda_begin) \
+	X(devices.end, bi__cuda_end) \
+	X(devices.close, bi__cuda_close) \
+	X(devices.locate, bi__cuda_locate) \
+	X(devices.drop_caches, bi__cuda_drop_caches) \
+	X(devices.cache_state, bi__cuda_cache_state) \
+	X(memory.alloc, bi__cuda_alloc) \
+	X(memory.adopt, bi__cuda_adopt) \
+	X(memory.free, bi__cuda_free) \
+	X(order.stream_open, bi__cuda_stream_open) \
+	X(order.stream_close, bi__cuda_stream_close) \
+	X(order.follow, bi__cuda_follow) \
+	X(order.record, bi__cuda_record) \
+	X(order.wait, bi__cuda_wait) \
+	X(order.poll, bi__cuda_poll) \
+	X(order.finish, bi__cuda_finish) \
+	X(order.event_wrap, bi__cuda_event_wrap) \
+	X(order.event_retain, bi__cuda_event_retain) \
+	X(order.event_release, bi__cuda_event_release) \
+	X(order.event_handle, bi__cuda_event_handle) \
+	X(order.capture, bi__cuda_capture) \
+	X(move.copy, bi__cuda_copy) \
+	X(move.takes, bi__cuda_takes) \
+	X(move.elapsed, bi__cuda_elapsed) \
+	X(launch.build, bi__cuda_build) \
+	X(launch.unload, bi__cuda_unload) \
+	X(launch.get, bi__cuda_get_kernel) \
+	X(launch.enqueue, bi__cuda_launch_kernel)
 
-int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
-int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
-		   struct bi_error *err);
-void bi__cuda_free(struct bi__device_state *device, struct bi__block *block);
-int bi__cuda_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
-
-int bi__cuda_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
-int bi__cuda_stream_close(struct bi__queue *queue);
-int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
-int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
-int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
-int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err);
-int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err);
-int bi__cuda_event_wrap(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err);
-int bi__cuda_event_retain(uintptr_t event, struct bi_error *err);
-void bi__cuda_event_release(uintptr_t event);
-uintptr_t bi__cuda_event_handle(uintptr_t event);
-int bi__cuda_capture(struct bi__queue *queue, uint64_t *id, struct bi_error *err);
-
-int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
-		  uintptr_t *event, struct bi_error *err);
-int bi__cuda_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err);
-int64_t bi__cuda_elapsed(uintptr_t event);
-void bi__cuda_drop_caches(struct bi__device_state *device);
-void bi__cuda_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
-
-int bi__cuda_build(struct bi__device_state *device, struct bi__source *source, uintptr_t *program,
-		   struct bi_error *err);
-void bi__cuda_unload(struct bi__device_state *device, uintptr_t program);
-int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
-			struct bi_error *err);
-int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *queue,
-			   const struct bi__kernel_launch *launch, struct bi_error *err);
+BI__CUDA_OPERATIONS(BI__OPERATION)
 
 #endif

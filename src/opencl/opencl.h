@@ -70,55 +70,48 @@ void bi__opencl_cache_write(const char *directory, uint64_t key, const void *byt
 #define BI__OPENCL_HASH UINT64_C(0xcbf29ce484222325)
 uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes);
 
-int bi__opencl_enumerate(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
-int bi__opencl_open(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
-		    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
-void bi__opencl_close(struct bi__device_state *device, struct bi__queue *stream);
-
-int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
-int bi__opencl_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
-		     struct bi_error *err);
-void bi__opencl_free(struct bi__device_state *device, struct bi__block *block);
 /*
  * Returns the number of blocks that were freed, in all contexts. While it stays the same, two equal handles of blocks
  * are one buffer.
  */
 unsigned long long bi__opencl_releases(void);
 
-int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
-int bi__opencl_stream_close(struct bi__queue *queue);
+/* Releases the out-of-order queues of closed streams (order.c). Called when the context is closed. */
 void bi__opencl_release_spares(struct bi__opencl *opencl);
-int bi__opencl_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err);
-int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *err);
-int bi__opencl_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err);
-int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err);
-int bi__opencl_finish(struct bi__queue *queue, struct bi_error *err);
-int bi__opencl_event_wrap(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err);
-int bi__opencl_event_retain(uintptr_t event, struct bi_error *err);
-void bi__opencl_event_release(uintptr_t event);
 
-int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
-		    uintptr_t *event, struct bi_error *err);
-int bi__opencl_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err);
-int64_t bi__opencl_elapsed(uintptr_t event);
-int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
-		   void **pointer, uintptr_t *event, struct bi_error *err);
-int bi__opencl_unmap(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
-		     void *pointer, struct bi_error *err);
+/* The operations of the table in backend.c: X(member of struct bi__backend, function). */
+#define BI__OPENCL_OPERATIONS(X) \
+	X(devices.enumerate, bi__opencl_enumerate) \
+	X(devices.open, bi__opencl_open) \
+	X(devices.close, bi__opencl_close) \
+	X(devices.locate, bi__opencl_locate) \
+	X(devices.locate_queue, bi__opencl_locate_queue) \
+	X(devices.drop_caches, bi__opencl_drop_caches) \
+	X(devices.cache_state, bi__opencl_cache_state) \
+	X(memory.alloc, bi__opencl_alloc) \
+	X(memory.adopt, bi__opencl_adopt) \
+	X(memory.free, bi__opencl_free) \
+	X(order.stream_open, bi__opencl_stream_open) \
+	X(order.stream_close, bi__opencl_stream_close) \
+	X(order.follow, bi__opencl_follow) \
+	X(order.record, bi__opencl_record) \
+	X(order.wait, bi__opencl_wait) \
+	X(order.poll, bi__opencl_poll) \
+	X(order.finish, bi__opencl_finish) \
+	X(order.event_wrap, bi__opencl_event_wrap) \
+	X(order.event_retain, bi__opencl_event_retain) \
+	X(order.event_release, bi__opencl_event_release) \
+	X(move.copy, bi__opencl_copy) \
+	X(move.takes, bi__opencl_takes) \
+	X(move.elapsed, bi__opencl_elapsed) \
+	X(move.map, bi__opencl_map) \
+	X(move.unmap, bi__opencl_unmap) \
+	X(launch.build, bi__opencl_build) \
+	X(launch.unload, bi__opencl_unload) \
+	X(launch.get, bi__opencl_get_kernel) \
+	X(launch.put, bi__opencl_put_kernel) \
+	X(launch.enqueue, bi__opencl_launch_kernel)
 
-int bi__opencl_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
-int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_error *err);
-
-void bi__opencl_drop_caches(struct bi__device_state *device);
-void bi__opencl_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
-
-int bi__opencl_build(struct bi__device_state *device, struct bi__source *source, uintptr_t *program,
-		     struct bi_error *err);
-void bi__opencl_unload(struct bi__device_state *device, uintptr_t program);
-int bi__opencl_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
-			  struct bi_error *err);
-void bi__opencl_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel);
-int bi__opencl_launch_kernel(struct bi__device_state *device, struct bi__queue *queue,
-			     const struct bi__kernel_launch *launch, struct bi_error *err);
+BI__OPENCL_OPERATIONS(BI__OPERATION)
 
 #endif

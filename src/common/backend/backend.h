@@ -298,6 +298,13 @@ struct bi__backend {
 	} launch;
 };
 
+/*
+ * For a backend that lists its functions once, as X(member of the table, function): the declaration of a function, and
+ * its entry in the table.
+ */
+#define BI__OPERATION(member, function) __typeof__(*((const struct bi__backend *)0)->member) function;
+#define BI__OPERATION_ENTRY(member, function) .member = function,
+
 /* Returns 1 if the backend wraps streams of `kind`, which may be any number. */
 static inline int bi__wraps_stream_kind(const struct bi__backend *backend, uint32_t kind)
 {
