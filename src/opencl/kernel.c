@@ -82,24 +82,21 @@ char *bi__opencl_build_log(cl_program program, cl_device_id device)
 	return log;
 }
 
-/* Returns the status of a failed build. The message quotes the beginning of the compiler's log. */
-static int fail_with_log(cl_program program, cl_device_id device, cl_int code, struct bi_error *err)
+/* The message of a failure quotes the beginning of the compiler's log. */
+static int build_program(cl_program program, cl_device_id device, struct bi_error *err)
 {
-	char *log = bi__opencl_build_log(program, device);
+	cl_int code = bi__cl->BuildProgram(program, 1, &device, "", NULL, NULL);
+	char *log;
 
+	if (code == CL_SUCCESS)
+		return BI_OK;
+	log = bi__opencl_build_log(program, device);
 	for (char *c = log; c && (c = strchr(c, '\n'));)
 		*c = ' ';
 	bi__fail_vendor(err, BI_EDRIVER, code, "clBuildProgram failed: %s (%d): %s", bi__cl_name(code), code,
 			log ? log : "");
 	free(log);
 	return BI_EDRIVER;
-}
-
-static int build_program(cl_program program, cl_device_id device, struct bi_error *err)
-{
-	cl_int code = bi__cl->BuildProgram(program, 1, &device, "", NULL, NULL);
-
-	return code == CL_SUCCESS ? BI_OK : fail_with_log(program, device, code, err);
 }
 
 static int build_from_source(struct bi__opencl *opencl, cl_program *out, struct bi_error *err)
