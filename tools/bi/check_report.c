@@ -5,8 +5,10 @@
 
 #include "check_rules.h"
 #include "json.h"
+#include "terminal.h"
 
 #define SOURCE "BufferInterface, specification: "
+#define COLUMNS 110 /* of the text */
 #define MOST_SEEN 6 /* findings of one rule in the text */
 
 static const struct check_rule *rules_of(const struct check_report *report)
@@ -97,22 +99,6 @@ int check_report_broken(const struct check_report *report)
 	return count_rules(report, CHECK_BROKEN);
 }
 
-/* Prints a text behind a label, in lines of at most 110 characters. */
-static void print_wrapped(FILE *out, const char *label, const char *text)
-{
-	int column = fprintf(out, "          %s", label);
-
-	while (*text) {
-		size_t length = strcspn(text, " ");
-
-		if (column + 1 + (int)length > 110)
-			column = fprintf(out, "\n%*s", 17, "") - 1;
-		column += fprintf(out, " %.*s", (int)length, text);
-		text += length + (text[length] == ' ');
-	}
-	fputc('\n', out);
-}
-
 static void print_seen(const struct check_report *report, const char *rule, FILE *out)
 {
 	const struct check_result *result;
@@ -126,11 +112,11 @@ static void print_seen(const struct check_report *report, const char *rule, FILE
 		else
 			snprintf(text, sizeof(text), "function %s: %s", result->array, result->text);
 		if (count < MOST_SEEN)
-			print_wrapped(out, "seen:  ", text);
+			print_wrapped(out, "          seen:  ", 17, COLUMNS, text);
 	}
 	snprintf(text, sizeof(text), "and %d more of the kind", count - MOST_SEEN);
 	if (count > MOST_SEEN)
-		print_wrapped(out, "seen:  ", text);
+		print_wrapped(out, "          seen:  ", 17, COLUMNS, text);
 }
 
 static void print_rule(const struct check_report *report, const char *rule, const struct line *line, FILE *out)
@@ -140,11 +126,11 @@ static void print_rule(const struct check_report *report, const char *rule, cons
 		return;
 	}
 	fprintf(out, "  %-7s %s\n", line->status == CHECK_BROKEN ? "BROKEN" : "holds", rule);
-	print_wrapped(out, "rule:  ", line->wants);
+	print_wrapped(out, "          rule:  ", 17, COLUMNS, line->wants);
 	if (line->status == CHECK_HOLDS)
 		return;
 	print_seen(report, rule, out);
-	print_wrapped(out, "source:", line->source);
+	print_wrapped(out, "          source:", 17, COLUMNS, line->source);
 }
 
 void check_report_text(const struct check_report *report, int is_long, FILE *out)

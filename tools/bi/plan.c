@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "progress.h"
 #include "terminal.h"
@@ -15,24 +14,6 @@ static const char *const kinds[BI_PLAN_COUNT] = {
 	BI_PLAN_MAP(KIND)
 #undef KIND
 };
-
-/* Prints a text broken between words, indented by two columns. */
-static void print_wrapped(const char *text)
-{
-	int columns = terminal_columns(stdout), used = 0;
-
-	while (*text) {
-		int length = (int)strcspn(text, " ");
-
-		if (used == 0 || used + 1 + length > columns)
-			used = printf(used ? "\n  %.*s" : "  %.*s", length, text) - (used != 0);
-		else
-			used += printf(" %.*s", length, text);
-		text += length;
-		text += *text == ' ';
-	}
-	fputc('\n', stdout);
-}
 
 static void print_nest(const struct bi_plan *plan)
 {
@@ -57,7 +38,7 @@ int plan_print(const struct bi_layout *view, struct bi_error *err)
 	if (rc != BI_OK)
 		return rc;
 	printf("copied into a dense array: %s\n", kinds[plan.kind]);
-	print_wrapped(plan.reason);
+	print_wrapped(stdout, " ", 1, terminal_columns(stdout), plan.reason);
 	print_nest(&plan);
 	return BI_OK;
 }

@@ -69,3 +69,18 @@ void print_tuple(FILE *out, const int64_t *values, int count)
 		fprintf(out, i ? ", %" PRId64 : "%" PRId64, values[i]);
 	fputs(count == 1 ? ",)" : ")", out);
 }
+
+void print_wrapped(FILE *out, const char *label, int indent, int columns, const char *text)
+{
+	int column = fprintf(out, "%s", label);
+
+	while (*text) {
+		int length = (int)strcspn(text, " ");
+
+		if (column + 1 + length > columns)
+			column = fprintf(out, "\n%*s", indent, "") - 1;
+		column += fprintf(out, " %.*s", length, text);
+		text += length + (text[length] == ' ');
+	}
+	fputc('\n', out);
+}

@@ -19,4 +19,10 @@ int terminal_has_colour(FILE *stream);
 /* Prints a tuple such as "(3, 4)" or "(3,)". */
 void print_tuple(FILE *out, const int64_t *values, int count);
 
+/*
+ * Prints a label and a text, broken between words into lines of at most `columns` characters. Lines after the first
+ * are indented by `indent` columns and a blank.
+ */
+void print_wrapped(FILE *out, const char *label, int indent, int columns, const char *text);
+
 #endif
