@@ -43,7 +43,7 @@ static void copy_linear(const struct bi__engine_part *part, unsigned char *dst, 
 
 static void copy_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
-	if (!part->streams && bi__engine_planes(part, dst, src))
+	if (bi__engine_planes(part, dst, src))
 		return;
 	if (part->plan->bytes >= part->tiles_from)
 		bi__engine_tiles(part, dst, src);
