@@ -111,9 +111,11 @@ static void prepare_shared_locked(struct bi__cuda *cuda)
 int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
 {
 	unsigned long long id = 0;
+	int rc = bi__cu->CtxGetId ? bi__cu_check(bi__cu->CtxGetId(cuda->context, &id), "cuCtxGetId", err) : BI_OK;
 
-	if (bi__cu->CtxGetId && bi__cu->CtxGetId(cuda->context, &id) != BI__CU_SUCCESS)
-		id = 0;
+	/* Without the number, two devices with one CUcontext would not share their events. */
+	if (rc)
+		return rc;
 	pthread_mutex_lock(&lock);
 	cuda->shared = find_shared_locked(cuda->context, id);
 	if (!cuda->shared)
