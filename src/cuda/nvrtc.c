@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/dl.h"
+#include "cuda/api.h"
 
 typedef struct nvrtc_program *nvrtc_program;
 
@@ -35,10 +36,16 @@ static struct api {
 #undef MEMBER
 } api;
 
+/* A driver refuses what the compiler of a newer major version makes, so that one is the last choice. */
 static int open_library_locked(struct bi_error *err)
 {
-	static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
+	static const char *const of_13[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
 					     NULL };
+	static const char *const of_12[] = { "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", "libnvrtc.so.13",
+					     NULL };
+	static const char *const of_11[] = { "libnvrtc.so.11.2", "libnvrtc.so", "libnvrtc.so.12", "libnvrtc.so.13",
+					     NULL };
+	const char *const *names = bi__cu_version() >= 13000 ? of_13 : bi__cu_version() >= 12000 ? of_12 : of_11;
 	static const struct bi__symbol symbols[] = {
 #define SYMBOL(name, parameters) { offsetof(struct api, name), "nvrtc" #name, 1 },
 		API(SYMBOL)

@@ -1,0 +1,50 @@
+/* A compiler that only tells its version: MAJOR is that of the file name. */
+#include <stddef.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define UNUSED(name) \
+	EXPORT int name(void); \
+	int name(void) \
+	{ \
+		return 0; \
+	}
+UNUSED(nvrtcCreateProgram)
+UNUSED(nvrtcDestroyProgram)
+UNUSED(nvrtcGetProgramLog)
+UNUSED(nvrtcGetPTXSize)
+UNUSED(nvrtcGetPTX)
+UNUSED(nvrtcGetCUBINSize)
+UNUSED(nvrtcGetCUBIN)
+
+EXPORT int nvrtcGetProgramLogSize(void *program, size_t *nbytes);
+EXPORT int nvrtcGetNumSupportedArchs(int *count);
+EXPORT int nvrtcGetSupportedArchs(int *archs);
+EXPORT int nvrtcCompileProgram(void *program, int count, const char *const *options);
+
+int nvrtcGetProgramLogSize(void *program, size_t *nbytes)
+{
+	(void)program;
+	*nbytes = 0;
+	return 0;
+}
+
+int nvrtcGetNumSupportedArchs(int *count)
+{
+	*count = 1;
+	return 0;
+}
+
+int nvrtcGetSupportedArchs(int *archs)
+{
+	*archs = 50;
+	return 0;
+}
+
+int nvrtcCompileProgram(void *program, int count, const char *const *options)
+{
+	(void)program;
+	(void)count;
+	(void)options;
+	return 1000 + MAJOR;
+}
