@@ -69,8 +69,9 @@ BI_API int bi_program_build(struct bi_context *context, const struct bi_program_
 			    struct bi_program **out, struct bi_error *err);
 BI_API struct bi_program *bi_program_retain(struct bi_program *program);
 /*
- * Releases a reference. The last release of a CUDA program blocks until the work of the device is done. A graph with
- * launches of its kernels must not be launched afterwards.
+ * Releases a reference. The last release of a CUDA program blocks until all kernels that the library has launched in
+ * the CUcontext are done. If one of its own streams with kernels is being captured, it does not block, and the code
+ * stays loaded. A graph with launches of its kernels must not be launched afterwards.
  */
 BI_API void bi_program_release(struct bi_program *program);
 

@@ -93,6 +93,7 @@
 	X(ModuleUnload, cuModuleUnload, required, (bi__cu_module module)) \
 	X(ModuleGetFunction, cuModuleGetFunction, required, \
 	  (bi__cu_function *function, bi__cu_module module, const char *name)) \
+	X(FuncGetAttribute, cuFuncGetAttribute, required, (int *value, unsigned what, bi__cu_function function)) \
 	X(LaunchKernel, cuLaunchKernel, required, \
 	  (bi__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
 	   unsigned block_y, unsigned block_z, unsigned shared, bi__cu_stream stream, void **arguments, void **extra)) \

@@ -16,6 +16,12 @@ static int is_foreign(const struct bi__cuda_job *job, const struct bi__place *pl
 	return place->device && place->device->native != (uintptr_t)job->queue->cuda->context && !place->block->host;
 }
 
+/* Returns true for host memory, both pageable and pinned. */
+static int is_of_host(const struct bi__place *place)
+{
+	return !place->block || bi__cuda_is_of_host(place->block);
+}
+
 static bi__cu_context context_of(const struct bi__cuda_job *job, const struct bi__place *place)
 {
 	return place->device ? (bi__cu_context)place->device->native : job->queue->cuda->context;
@@ -26,7 +32,8 @@ static int copy_linear(const struct bi__cuda_job *job, struct bi_error *err)
 	bi__cu_pointer to = bi__cuda_address(job->dst, job->plan->dst_offset),
 		       from = bi__cuda_address(job->src, job->plan->src_offset);
 
-	if (!is_foreign(job, job->dst) && !is_foreign(job, job->src))
+	/* cuMemcpyPeerAsync is documented for device memory on both sides. */
+	if (is_of_host(job->dst) || is_of_host(job->src) || (!is_foreign(job, job->dst) && !is_foreign(job, job->src)))
 		return bi__cu_check(bi__cu->MemcpyAsync(to, from, job->plan->unit, job->queue->stream), "cuMemcpyAsync",
 				    err);
 	return bi__cu_check(bi__cu->MemcpyPeerAsync(to, context_of(job, job->dst), from, context_of(job, job->src),
@@ -81,12 +88,6 @@ static int is_box(const struct bi__cuda_job *job, struct bi__rect *rect)
 
 	return job->plan->unit >= SMALLEST_ROW && bi__rect_make(job->plan, rect) && rect->dst.row <= most &&
 	       rect->src.row <= most;
-}
-
-/* Returns true for host memory, both pageable and pinned. */
-static int is_of_host(const struct bi__place *place)
-{
-	return !place->block || bi__cuda_is_of_host(place->block);
 }
 
 static int copy_by_kernel(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu_pointer from, struct bi_error *err)

@@ -112,6 +112,8 @@ struct bi__cuda_shared {
 	unsigned long long context_id; /* of cuCtxGetId; 0: the driver has no such numbers */
 	unsigned users;
 	atomic_int is_reset; /* the context was destroyed by other code: its handles must not be used */
+	pthread_mutex_t queues_lock; /* guards `queues`; taken before `lock` */
+	struct bi__cuda_queue *queues; /* those that are open */
 	atomic_ullong serials; /* serial of the queue that was opened last */
 	struct bi__cuda_kernels kernels;
 	struct bi__cuda_pageable pageable;
@@ -125,12 +127,14 @@ struct bi__cuda_shared {
 /* The state of an opened device: bi__device_state.state. */
 struct bi__cuda {
 	bi__cu_context context;
+	bi__cu_context owner; /* of the memory: the primary context if `context` is that of a green context */
 	bi__cu_device device;
 	int ordinal;
 	int is_primary; /* 1: the device's primary context, retained; 0: a context of the caller */
 	struct bi__cuda_facts facts;
 	bi__cu_stream stream; /* the context stream */
 	bi__cu_pool pool; /* of the device memory; NULL: the device has no memory pools */
+	atomic_int is_trimmed; /* the pool keeps no freed memory at a synchronisation, until the next allocation */
 	struct bi__cuda_shared *shared;
 };
 
@@ -141,6 +145,7 @@ struct bi__cuda_queue {
 	int per_thread;
 	int is_own; /* 1: created by this library; 0: wrapped */
 	uint64_t serial; /* number of the stream: not 0, unique in this CUcontext */
+	struct bi__cuda_queue *next; /* in bi__cuda_shared.queues */
 	atomic_int is_used; /* the close records the end: kernels on an own stream; a chunk whose last use was not
 			       recorded */
 	struct bi__cuda_event
@@ -215,8 +220,9 @@ int bi__cuda_find_capture(const struct bi__cuda_queue *queue, uint64_t *id, stru
 int bi__cuda_refuse_capture(const struct bi__cuda_queue *queue, const char *what, struct bi_error *err);
 
 /*
- * Must be called whenever kernels are enqueued on the queue. The last close then waits for them before it unloads the
- * kernels. A wrapped stream is not used after it was closed, so its event is recorded now. The context must be current.
+ * Must be called whenever kernels are enqueued on the queue. The last close, and the release of the program of the
+ * kernels, then wait for them before they unload the kernels. A wrapped stream is not used after it was closed, so its
+ * event is recorded now. The context must be current.
  */
 void bi__cuda_use(struct bi__cuda_queue *queue);
 
@@ -237,6 +243,12 @@ static inline void bi__cuda_wait_for_event(bi__cu_event event)
  * thread may use `shared`. The context must be current, in a relaxed scope.
  */
 void bi__cuda_wait_for_uses(const struct bi__cuda_shared *shared);
+
+/*
+ * Blocks the calling thread until the kernels are complete that were enqueued before, on any queue of the CUcontext.
+ * Returns BI_ECAPTURE if an own stream with kernels is being captured. The context must be current, in a relaxed scope.
+ */
+int bi__cuda_wait_for_kernels(struct bi__cuda_shared *shared);
 
 /* The context must be current, in a relaxed scope. */
 int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err);
@@ -264,7 +276,7 @@ int bi__cuda_launch(struct bi__cuda_queue *queue, struct bi__launches *launches,
 		    struct bi_error *err);
 
 /* Returns true if other code has destroyed the context: cudaDeviceReset does so although the context is retained. */
-int bi__cuda_is_reset(struct bi__cuda *cuda);
+int bi__cuda_is_reset(struct bi__cuda_shared *shared);
 
 /* Returns BI_EDRIVER if other code has destroyed the context. For imports: a new context may have its handle. */
 int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err);

@@ -182,6 +182,7 @@ static int open_adopted(struct bi__cuda *cuda, bi__cu_context context, int wante
  */
 static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queue *stream, struct bi_error *err)
 {
+	bi__cu_green_context green;
 	int rc;
 
 	if (adopted == (uintptr_t)BI__CU_STREAM_PER_THREAD)
@@ -191,9 +192,13 @@ static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queu
 			"thread; adopt a stream that all threads share");
 	*stream = (struct bi__queue){ .native = adopted };
 	rc = bi__cuda_queue_open(cuda, stream, BI__CU_STREAM_BLOCKING, err);
-	if (!rc)
-		cuda->stream = bi__cuda_queue_of(stream)->stream;
-	return rc;
+	if (rc)
+		return rc;
+	cuda->stream = bi__cuda_queue_of(stream)->stream;
+	cuda->owner = cuda->context;
+	if (!cuda->is_primary && bi__cu->StreamGetCtx_v2)
+		bi__cu->StreamGetCtx_v2(cuda->stream, &cuda->owner, &green);
+	return BI_OK;
 }
 
 static void destroy_state(struct bi__cuda *cuda)
@@ -201,6 +206,17 @@ static void destroy_state(struct bi__cuda *cuda)
 	if (cuda->is_primary)
 		bi__cu->DevicePrimaryCtxRelease(cuda->device);
 	free(cuda);
+}
+
+/* The context must be current. */
+static void abandon_shared(struct bi__cuda *cuda)
+{
+	struct bi__cuda_scope scope;
+
+	if (bi__cuda_relax(&scope, NULL))
+		bi__cuda_relax(&scope, NULL);
+	bi__cuda_close_shared(cuda);
+	bi__cuda_leave(&scope);
 }
 
 static int open_handles(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queue *stream, struct bi_error *err)
@@ -214,7 +230,7 @@ static int open_handles(struct bi__cuda *cuda, uintptr_t adopted, struct bi__que
 	if (!rc) {
 		rc = open_stream(cuda, adopted, stream, err);
 		if (rc)
-			bi__cuda_close_shared(cuda);
+			abandon_shared(cuda);
 		else
 			bi__cuda_open_pool(cuda);
 	}
@@ -252,7 +268,7 @@ void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope = { NULL, 0, 0 };
-	int is_reset = bi__cuda_is_reset(cuda);
+	int is_reset = bi__cuda_is_reset(cuda->shared);
 
 	if (!is_reset)
 		bi__cuda_enter_to_release(cuda->context, &scope);

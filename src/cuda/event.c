@@ -243,9 +243,10 @@ int bi__cuda_event_retain(uintptr_t event, struct bi_error *err)
 
 static void destroy_timed(struct bi__cuda_event *event)
 {
-	struct bi__cuda_scope scope;
+	struct bi__cuda_scope scope = { NULL, 0, 0 };
 
-	bi__cuda_enter_to_release(event->shared->context, &scope);
+	if (!bi__cuda_is_reset(event->shared))
+		bi__cuda_enter_to_release(event->shared->context, &scope);
 	destroy_event(event);
 	bi__cuda_leave(&scope);
 }
@@ -429,16 +430,29 @@ void bi__cuda_use(struct bi__cuda_queue *queue)
 		bi__cuda_drain(queue->stream);
 }
 
-/* Records the end of the work that uses kernels or chunks, and destroys an own stream. */
-static void close_used(struct bi__cuda_queue *queue)
+/* Records the end of the work that uses kernels or chunks. */
+static void record_end(struct bi__cuda_queue *queue)
 {
 	uint64_t id;
 
 	if (atomic_load_explicit(&queue->is_used, memory_order_relaxed) && !bi__cuda_find_capture(queue, &id, NULL) &&
 	    !id && bi__cu->StreamQuery(queue->stream) != BI__CU_SUCCESS && record_use(queue) && record_use(queue))
 		bi__cuda_drain(queue->stream);
-	if (queue->is_own)
-		bi__cu->StreamDestroy(queue->stream);
+}
+
+/* Removes the queue from the list. Its event, if the context was not reset, stays behind in bi__cuda_shared.uses. */
+static void leave_list(struct bi__cuda_queue *queue, int is_reset)
+{
+	struct bi__cuda_shared *shared = queue->cuda->shared;
+	struct bi__cuda_queue **link = &shared->queues;
+
+	pthread_mutex_lock(&shared->queues_lock);
+	while (*link != queue)
+		link = &(*link)->next;
+	*link = queue->next;
+	if (queue->used && !is_reset)
+		add_use(queue->used);
+	pthread_mutex_unlock(&shared->queues_lock);
 }
 
 /*
@@ -448,18 +462,69 @@ static void close_used(struct bi__cuda_queue *queue)
 int bi__cuda_stream_close(struct bi__queue *queue)
 {
 	struct bi__cuda_queue *closed = bi__cuda_queue_of(queue);
-	struct bi__cuda_scope scope;
+	struct bi__cuda_scope scope = { NULL, 0, 0 };
+	int has_handles = closed->is_own || closed->used || closed->is_used;
+	int is_reset = has_handles && bi__cuda_is_reset(closed->cuda->shared);
 
-	if ((closed->is_own || closed->used || closed->is_used) && !bi__cuda_is_reset(closed->cuda)) {
+	if (has_handles && !is_reset)
 		bi__cuda_enter_to_release(closed->cuda->context, &scope);
-		if (closed->is_own || closed->is_used)
-			close_used(closed);
-		if (closed->used)
-			add_use(closed->used);
-		bi__cuda_leave(&scope);
-	}
+	if (!is_reset)
+		record_end(closed);
+	leave_list(closed, is_reset);
+	if (closed->is_own && !is_reset)
+		bi__cu->StreamDestroy(closed->stream);
+	bi__cuda_leave(&scope);
 	free(closed);
 	return 0;
+}
+
+/* Makes the waiter wait for what is recorded: the kernels of wrapped, per-thread and closed streams. */
+static bi__cu_result follow_events(bi__cu_stream waiter, const struct bi__cuda_queue *queue)
+{
+	struct bi__cuda_shared *shared = queue->cuda->shared;
+	bi__cu_result code = BI__CU_SUCCESS;
+
+	pthread_mutex_lock(&shared->lock);
+	if (queue->used)
+		code = bi__cu->StreamWaitEvent(waiter, queue->used->handle, 0);
+	for (const struct bi__cuda_event *use = shared->uses; use && code == BI__CU_SUCCESS; use = use->next)
+		code = bi__cu->StreamWaitEvent(waiter, use->handle, 0);
+	pthread_mutex_unlock(&shared->lock);
+	return code;
+}
+
+static int follow_kernels(bi__cu_stream waiter, struct bi__cuda_queue *queue)
+{
+	int rc = bi__cu_check(follow_events(waiter, queue), "cuStreamWaitEvent", NULL);
+	struct bi__cuda_event *event;
+
+	if (rc || !queue->is_own || !atomic_load_explicit(&queue->is_used, memory_order_relaxed))
+		return rc;
+	rc = bi__cuda_refuse_capture(queue, "", NULL);
+	if (!rc)
+		rc = record_event(queue, &event, NULL);
+	if (rc)
+		return rc;
+	rc = bi__cu_check(bi__cu->StreamWaitEvent(waiter, event->handle, 0), "cuStreamWaitEvent", NULL);
+	put_event(event);
+	return rc;
+}
+
+/* A stream of its own waits for the kernels, because cuCtxSynchronize would invalidate captures in the context. */
+int bi__cuda_wait_for_kernels(struct bi__cuda_shared *shared)
+{
+	bi__cu_stream waiter;
+	int rc = bi__cu_check(bi__cu->StreamCreate(&waiter, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate", NULL);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&shared->queues_lock);
+	for (struct bi__cuda_queue *queue = shared->queues; queue && !rc; queue = queue->next)
+		rc = follow_kernels(waiter, queue);
+	pthread_mutex_unlock(&shared->queues_lock);
+	rc = rc ? rc : bi__cuda_drain(waiter);
+	bi__cu->StreamDestroy(waiter);
+	return rc;
 }
 
 void bi__cuda_wait_for_uses(const struct bi__cuda_shared *shared)

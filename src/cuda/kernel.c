@@ -92,6 +92,7 @@ static struct bi__cuda_shared *make_shared_locked(bi__cu_context context, unsign
 		return NULL;
 	shared->context = context;
 	shared->context_id = id;
+	pthread_mutex_init(&shared->queues_lock, NULL);
 	pthread_mutex_init(&shared->pageable.lock, NULL);
 	pthread_mutex_init(&shared->lock, NULL);
 	shared->next = all;
@@ -149,6 +150,7 @@ void bi__cuda_close_shared(struct bi__cuda *cuda)
 	bi__cuda_destroy_events(shared);
 	pthread_mutex_destroy(&shared->pageable.lock);
 	pthread_mutex_destroy(&shared->lock);
+	pthread_mutex_destroy(&shared->queues_lock);
 	free(shared);
 }
 

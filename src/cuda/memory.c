@@ -25,6 +25,12 @@ static void describe_block(struct bi__block *block, enum bi__cuda_source source,
 	block->free_follows = follows;
 }
 
+/* The pool keeps up to so many bytes of freed memory at a synchronisation. */
+static void set_threshold(const struct bi__cuda *cuda, uint64_t nbytes)
+{
+	bi__cu->MemPoolSetAttribute(cuda->pool, BI__CU_POOL_RELEASE_THRESHOLD, &nbytes);
+}
+
 /*
  * Opens a pool that keeps freed memory until drop_caches. The default pool gives it back to the system at each
  * synchronisation, which costs milliseconds. Without a pool, memory is allocated and freed outside of stream order.
@@ -33,22 +39,28 @@ void bi__cuda_open_pool(struct bi__cuda *cuda)
 {
 	const struct bi__cu_pool_properties properties = { .type = BI__CU_ALLOCATION_PINNED,
 							   .location = { BI__CU_LOCATION_DEVICE, cuda->device } };
-	uint64_t everything = UINT64_MAX;
 
 	cuda->pool = NULL;
 	if (!cuda->facts.memory_pools || !bi__cu->MemPoolCreate || !bi__cu->MemAllocFromPoolAsync ||
 	    !bi__cu->MemFreeAsync || bi__cu->MemPoolCreate(&cuda->pool, &properties) != BI__CU_SUCCESS)
 		cuda->pool = NULL;
 	else
-		bi__cu->MemPoolSetAttribute(cuda->pool, BI__CU_POOL_RELEASE_THRESHOLD, &everything);
+		set_threshold(cuda, UINT64_MAX);
 }
 
+/*
+ * The driver keeps memory whose free it has not seen complete. Without a threshold it gives that back at the next
+ * synchronisation, unless memory is allocated before.
+ */
 void bi__cuda_drop_caches(struct bi__device_state *device)
 {
-	const struct bi__cuda *cuda = device->state;
+	struct bi__cuda *cuda = device->state;
 
-	if (cuda->pool)
-		bi__cu->MemPoolTrimTo(cuda->pool, 0);
+	if (!cuda->pool)
+		return;
+	set_threshold(cuda, 0);
+	atomic_store(&cuda->is_trimmed, 1);
+	bi__cu->MemPoolTrimTo(cuda->pool, 0);
 }
 
 void bi__cuda_close_pool(struct bi__cuda *cuda)
@@ -57,12 +69,14 @@ void bi__cuda_close_pool(struct bi__cuda *cuda)
 		bi__cu->MemPoolDestroy(cuda->pool);
 }
 
-static int alloc_device(const struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
+static int alloc_device(struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
 	enum bi__cuda_source source = cuda->pool ? BI__CUDA_POOL : BI__CUDA_PLAIN;
 	bi__cu_pointer address = 0;
 	int rc;
 
+	if (atomic_load(&cuda->is_trimmed) && atomic_exchange(&cuda->is_trimmed, 0))
+		set_threshold(cuda, UINT64_MAX);
 	if (source == BI__CUDA_POOL)
 		rc = check_allocation(bi__cu->MemAllocFromPoolAsync(&address, nbytes, cuda->pool, cuda->stream),
 				      "cuMemAllocFromPoolAsync", nbytes, err);
@@ -90,15 +104,26 @@ static int alloc_pinned(size_t nbytes, struct bi__block *block, struct bi_error 
 	return rc;
 }
 
+static int query_free(size_t *nbytes, struct bi_error *err)
+{
+	size_t total;
+
+	return bi__cu_check(bi__cu->MemGetInfo(nbytes, &total), "cuMemGetInfo", err);
+}
+
 /*
  * Refuses more managed memory than is free on the device. The driver would allocate it, and later move pages between
- * device and host all the time.
+ * device and host all the time. What the pool keeps does not count as free.
  */
-static int check_free(size_t nbytes, struct bi_error *err)
+static int check_free(const struct bi__cuda *cuda, size_t nbytes, struct bi_error *err)
 {
-	size_t unused, total;
-	int rc = bi__cu_check(bi__cu->MemGetInfo(&unused, &total), "cuMemGetInfo", err);
+	size_t unused;
+	int rc = query_free(&unused, err);
 
+	if (!rc && nbytes > unused && cuda->pool) {
+		bi__cu->MemPoolTrimTo(cuda->pool, 0);
+		rc = query_free(&unused, err);
+	}
 	if (rc || nbytes <= unused)
 		return rc;
 	return bi__fail(err, BI_ENOMEM, "%zu bytes of managed memory do not fit into the %zu bytes that are free",
@@ -113,7 +138,7 @@ static int alloc_managed(const struct bi__cuda *cuda, size_t nbytes, struct bi__
 	if (!cuda->facts.managed_memory || !cuda->facts.concurrent_managed_access)
 		return bi__fail(err, BI_EUNSUPPORTED,
 				"cuda:%d has no managed memory that the host may use while it works", cuda->ordinal);
-	rc = check_free(nbytes, err);
+	rc = check_free(cuda, nbytes, err);
 	if (!rc)
 		rc = check_allocation(bi__cu->MemAllocManaged(&address, nbytes, BI__CU_MEM_ATTACH_GLOBAL),
 				      "cuMemAllocManaged", nbytes, err);
@@ -122,7 +147,7 @@ static int alloc_managed(const struct bi__cuda *cuda, size_t nbytes, struct bi__
 	return rc;
 }
 
-static int alloc_kind(const struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
+static int alloc_kind(struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
 	switch (block->memory) {
 	case BI_MEMORY_PINNED:
@@ -136,7 +161,7 @@ static int alloc_kind(const struct bi__cuda *cuda, size_t nbytes, struct bi__blo
 
 int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
 {
-	const struct bi__cuda *cuda = device->state;
+	struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope;
 	size_t total;
 	int rc;
@@ -175,7 +200,8 @@ void bi__cuda_free(struct bi__device_state *device, struct bi__block *block)
 	struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope;
 
-	if (block->cookie == BI__CUDA_ADOPTED || block->cookie == BI__CUDA_ADOPTED_HOST || bi__cuda_is_reset(cuda))
+	if (block->cookie == BI__CUDA_ADOPTED || block->cookie == BI__CUDA_ADOPTED_HOST ||
+	    bi__cuda_is_reset(cuda->shared))
 		return;
 	bi__cuda_enter_to_release(cuda->context, &scope);
 	free_kind(cuda, block);

@@ -12,18 +12,41 @@ struct facts {
 	size_t nbytes;
 };
 
-static int query_pointer(bi__cu_pointer pointer, struct facts *facts, struct bi_error *err)
+/* How many facts are asked. A driver may require a current context for all but the first ones. */
+enum { FACTS_FOR_DEVICE = 2, ALL_FACTS = 7 };
+
+static bi__cu_result query_facts(bi__cu_pointer pointer, unsigned count, struct facts *facts)
 {
-	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_CONTEXT,      BI__CU_POINTER_DEVICE_ORDINAL,
-			    BI__CU_POINTER_IS_MANAGED,  BI__CU_POINTER_HOST_POINTER, BI__CU_POINTER_RANGE_START,
+	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_DEVICE_ORDINAL, BI__CU_POINTER_CONTEXT,
+			    BI__CU_POINTER_IS_MANAGED,  BI__CU_POINTER_HOST_POINTER,   BI__CU_POINTER_RANGE_START,
 			    BI__CU_POINTER_RANGE_SIZE };
-	void *values[] = { &facts->type, &facts->context, &facts->ordinal, &facts->is_managed,
-			   &facts->host, &facts->start,   &facts->nbytes };
-	bi__cu_result code;
+	void *values[ALL_FACTS] = { &facts->type, &facts->ordinal, &facts->context, &facts->is_managed,
+				    &facts->host, &facts->start,   &facts->nbytes };
 
 	*facts = (struct facts){ .ordinal = -1 };
-	code = bi__cu->PointerGetAttributes(sizeof(what) / sizeof(*what), what, values, pointer);
-	return bi__cu_check(code, "cuPointerGetAttributes", err);
+	return bi__cu->PointerGetAttributes(count, what, values, pointer);
+}
+
+static int query_pointer(bi__cu_pointer pointer, unsigned count, struct facts *facts, struct bi_error *err)
+{
+	return bi__cu_check(query_facts(pointer, count, facts), "cuPointerGetAttributes", err);
+}
+
+/* Most drivers answer without a current context. If that is refused, the call is repeated with one. */
+static int query_in_context(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct facts *facts,
+			    struct bi_error *err)
+{
+	bi__cu_result code = query_facts(pointer, ALL_FACTS, facts);
+	struct bi__cuda_scope scope;
+	int rc;
+
+	if (code != BI__CU_ERROR_INVALID_CONTEXT)
+		return bi__cu_check(code, "cuPointerGetAttributes", err);
+	rc = bi__cuda_enter(cuda->context, &scope, err);
+	if (!rc)
+		rc = query_pointer(pointer, ALL_FACTS, facts, err);
+	bi__cuda_leave(&scope);
+	return rc;
 }
 
 /*
@@ -76,7 +99,7 @@ static int check_place(const struct bi__cuda *cuda, bi__cu_pointer pointer, cons
 		return refuse_unknown(pointer, err);
 	if (is_shared(facts))
 		return BI_OK;
-	if (facts->context && facts->context != cuda->context)
+	if (facts->context && facts->context != cuda->context && facts->context != cuda->owner)
 		return bi__fail(err, BI_EINVAL,
 				"the memory at 0x%llx belongs to another CUcontext (cuda:%d) than that of cuda:%d "
 				"[C15]",
@@ -99,7 +122,7 @@ static int refuse_end(bi__cu_pointer pointer, size_t there, size_t nbytes, struc
 static int check_last(bi__cu_pointer pointer, size_t nbytes, const struct facts *first, struct bi_error *err)
 {
 	struct facts last;
-	int rc = query_pointer(pointer + nbytes - 1, &last, err);
+	int rc = query_pointer(pointer + nbytes - 1, ALL_FACTS, &last, err);
 
 	if (rc || (last.type == first->type && last.is_managed == first->is_managed))
 		return rc;
@@ -146,19 +169,27 @@ static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts
 	return BI_OK;
 }
 
-/*
- * Returns true if the last byte is mapped and lies in the same range as the first. For memory that consists of many
- * mappings this saves a call for each. Sets *is_mapped to 0 if the driver says that the last byte is not mapped.
- */
-static int is_one_range(bi__cu_pointer last, const struct facts *facts, unsigned *is_mapped)
+/* The driver's description of the last byte. */
+struct last {
+	unsigned type, is_mapped;
+	bi__cu_pointer start; /* of the range that contains the byte */
+};
+
+static bi__cu_result query_last(bi__cu_pointer pointer, struct last *last)
 {
 	unsigned what[] = { BI__CU_POINTER_MEMORY_TYPE, BI__CU_POINTER_RANGE_START, BI__CU_POINTER_MAPPED };
-	unsigned type = 0;
-	bi__cu_pointer start = 0;
-	void *values[] = { &type, &start, is_mapped };
+	void *values[] = { &last->type, &last->start, &last->is_mapped };
 
-	return facts->start && bi__cu->PointerGetAttributes(3, what, values, last) == BI__CU_SUCCESS &&
-	       type == facts->type && *is_mapped && start == facts->start;
+	return bi__cu->PointerGetAttributes(3, what, values, pointer);
+}
+
+/*
+ * Returns true if the last byte is mapped and lies in the same range as the first. For memory that consists of many
+ * mappings this saves a call for each.
+ */
+static int is_one_range(const struct last *last, const struct facts *facts)
+{
+	return facts->start && last->type == facts->type && last->is_mapped && last->start == facts->start;
 }
 
 /*
@@ -169,17 +200,23 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 		       struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
-	unsigned is_mapped = 1;
+	bi__cu_result code;
+	struct last last = { .is_mapped = 1 };
 	int rc;
 
-	if (has_whole_range(pointer, nbytes, facts) || is_one_range(pointer + nbytes - 1, facts, &is_mapped))
+	if (has_whole_range(pointer, nbytes, facts))
+		return BI_OK;
+	code = facts->start ? query_last(pointer + nbytes - 1, &last) : BI__CU_SUCCESS;
+	if (is_one_range(&last, facts))
 		return BI_OK;
 	rc = bi__cuda_enter(cuda->context, &scope, err);
-	if (!rc)
+	if (!rc && code == BI__CU_ERROR_INVALID_CONTEXT)
+		query_last(pointer + nbytes - 1, &last);
+	if (!rc && !is_one_range(&last, facts))
 		rc = walk_ranges(pointer, nbytes, facts, err);
 	bi__cuda_leave(&scope);
 	/* A driver may report a range of virtual memory of which only a part is mapped. */
-	return rc || is_mapped || facts->context ? rc : refuse_end(pointer, nbytes - 1, nbytes, err);
+	return rc || last.is_mapped || facts->context ? rc : refuse_end(pointer, nbytes - 1, nbytes, err);
 }
 
 static int describe_adopted(struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block,
@@ -189,7 +226,7 @@ static int describe_adopted(struct bi__cuda *cuda, bi__cu_pointer pointer, struc
 	int rc = bi__cuda_refuse_reset(cuda, err);
 
 	if (!rc)
-		rc = query_pointer(pointer, &facts, err);
+		rc = query_in_context(cuda, pointer, &facts, err);
 	if (!rc)
 		rc = check_place(cuda, pointer, &facts, err);
 	if (!rc)
@@ -231,7 +268,7 @@ int bi__cuda_locate(uintptr_t handle, struct bi__origin *out, struct bi_error *e
 	int rc = bi__cu_open(err);
 
 	if (!rc)
-		rc = query_pointer(handle, &facts, err);
+		rc = query_pointer(handle, FACTS_FOR_DEVICE, &facts, err);
 	if (!rc && !facts.type)
 		rc = refuse_unknown(handle, err);
 	if (!rc)

@@ -7,11 +7,12 @@
 #include "cuda/nvrtc.h"
 
 /* Limits of every compute capability, and the threads of a group if the caller names no size. */
-#define MOST_THREADS 1024
+#define MOST_THREADS_XY 1024
 #define MOST_THREADS_Z 64
 #define MOST_GROUPS_X INT32_MAX
 #define MOST_GROUPS_YZ 65535
 #define MOST_SHARED 49152
+#define SHARED_STEP 16
 #define THREADS 256
 
 struct program {
@@ -21,19 +22,30 @@ struct program {
 	size_t function_count;
 };
 
-static int load_module(const struct bi__cuda *cuda, const void *image, bi__cu_module *module, struct bi_error *err)
+/* Makes the context current, in a relaxed scope: another thread may be capturing a graph while code is loaded. */
+static int enter_relaxed(const struct bi__cuda *cuda, struct bi__cuda_scope *scope, struct bi_error *err)
 {
-	struct bi__cuda_scope current, relaxed;
-	int rc = bi__cuda_enter(cuda->context, &current, err);
+	int rc = bi__cuda_relax(scope, err);
+	struct bi__cuda_scope current;
 
 	if (rc)
 		return rc;
-	rc = bi__cuda_relax(&relaxed, err);
-	if (!rc) {
-		rc = bi__cu_check(bi__cu->ModuleLoadData(module, image), "cuModuleLoadData", err);
-		bi__cuda_leave(&relaxed);
-	}
-	bi__cuda_leave(&current);
+	rc = bi__cuda_enter(cuda->context, &current, err);
+	scope->pushed = current.pushed;
+	if (rc)
+		bi__cuda_leave(scope);
+	return rc;
+}
+
+static int load_module(const struct bi__cuda *cuda, const void *image, bi__cu_module *module, struct bi_error *err)
+{
+	struct bi__cuda_scope scope;
+	int rc = enter_relaxed(cuda, &scope, err);
+
+	if (rc)
+		return rc;
+	rc = bi__cu_check(bi__cu->ModuleLoadData(module, image), "cuModuleLoadData", err);
+	bi__cuda_leave(&scope);
 	return rc;
 }
 
@@ -45,10 +57,11 @@ static char *copy_text(const char *text)
 	return copy ? memcpy(copy, text, nbytes) : NULL;
 }
 
-/* An image is PTX if it begins like text. Machine code begins with a byte that is no text. */
+/* An image is PTX if it begins with a directive or a comment. A fatbin begins with the byte 'P'. */
 static int is_text(const char *image)
 {
-	return *image >= '\t' && *image < 0x7f;
+	image += strspn(image, " \t\r\n");
+	return *image == '.' || *image == '/';
 }
 
 /* Finds what to load, and the PTX text if there is one. The caller frees *ptx and *code. */
@@ -96,7 +109,7 @@ int bi__cuda_build(struct bi__device_state *device, struct bi__source *source, u
 	return BI_OK;
 }
 
-/* The code of a kernel must not disappear while the kernel runs. */
+/* The code of a kernel must not disappear while the kernel runs. If the wait fails, the module stays loaded. */
 void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
 {
 	struct bi__cuda *cuda = device->state;
@@ -104,10 +117,9 @@ void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
 	struct bi__cuda_scope scope;
 
 	bi__cuda_enter_to_release(cuda->context, &scope);
-	if (!bi__cuda_is_reset(cuda)) {
-		bi__cu->CtxSynchronize();
+	if (!bi__cuda_is_reset(cuda->shared) &&
+	    (!bi__cuda_wait_for_kernels(cuda->shared) || !bi__cuda_wait_for_kernels(cuda->shared)))
 		bi__cu->ModuleUnload(unloaded->module);
-	}
 	bi__cuda_leave(&scope);
 	free(unloaded->ptx);
 	free(unloaded);
@@ -159,48 +171,62 @@ static struct bi_parameter *copy_table(const struct program *program, const char
 	return copy;
 }
 
-static int get_function(const struct bi__cuda *cuda, const struct program *program, const char *name,
-			bi__cu_function *out, struct bi_error *err)
+static int query_function(bi__cu_function function, unsigned what, int *value, struct bi_error *err)
+{
+	return bi__cu_check(bi__cu->FuncGetAttribute(value, what, function), "cuFuncGetAttribute", err);
+}
+
+/* Finds the function and what a launch of it may use: its registers and its own local memory limit that. */
+static int find_function(bi__cu_module module, const char *name, struct bi__kernel *out, struct bi_error *err)
 {
 	char symbol[BI__KERNEL_NAME_MAX + 32];
-	struct bi__cuda_scope scope;
+	bi__cu_function function = NULL;
 	bi__cu_result code;
-	int rc = bi__cuda_enter(cuda->context, &scope, err);
+	int threads = 0, shared = 0, rc;
 
-	if (rc)
-		return rc;
 	snprintf(symbol, sizeof(symbol), "bi_kernel_%s", name);
-	code = bi__cu->ModuleGetFunction(out, program->module, symbol);
-	bi__cuda_leave(&scope);
-	return code == BI__CU_ERROR_NOT_FOUND
-		       ? bi__fail_vendor(err, BI_EINVAL, (int)code, "the program has no kernel '%s'", name)
-		       : bi__cu_check(code, "cuModuleGetFunction", err);
+	code = bi__cu->ModuleGetFunction(&function, module, symbol);
+	if (code == BI__CU_ERROR_NOT_FOUND)
+		return bi__fail_vendor(err, BI_EINVAL, (int)code, "the program has no kernel '%s'", name);
+	rc = bi__cu_check(code, "cuModuleGetFunction", err);
+	if (!rc)
+		rc = query_function(function, BI__CU_FUNCTION_MAX_THREADS, &threads, err);
+	if (!rc)
+		rc = query_function(function, BI__CU_FUNCTION_SHARED, &shared, err);
+	out->state = function;
+	out->most_items = (size_t)threads;
+	out->most_local = shared < MOST_SHARED ? (size_t)(MOST_SHARED - shared) : 1;
+	return rc;
 }
 
 int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
 			struct bi_error *err)
 {
 	const struct program *from = (const struct program *)program;
-	bi__cu_function function;
-	int rc = get_function(device->state, from, name, &function, err);
+	struct bi__cuda_scope scope;
+	int rc = enter_relaxed(device->state, &scope, err);
 
 	if (rc)
 		return rc;
-	out->parameters = from->ptx ? read_table(from->ptx, name) : copy_table(from, name);
+	rc = find_function(from->module, name, out, err);
+	bi__cuda_leave(&scope);
+	if (rc)
+		return rc;
+	out->parameters = from->ptx ? read_table(from->ptx, name) : NULL;
+	if (!out->parameters)
+		out->parameters = copy_table(from, name);
 	if (!out->parameters)
 		return bi__fail(
 			err, BI_EINVAL,
 			"the parameters of kernel '%s' are not known: give PTX made of BI_KERNEL, or source.functions",
 			name);
 	out->count = (unsigned)count_parameters(out->parameters);
-	out->state = function;
-	out->most_items = out->most_along[0] = out->most_along[1] = MOST_THREADS;
+	out->most_along[0] = out->most_along[1] = MOST_THREADS_XY;
 	out->most_along[2] = MOST_THREADS_Z;
 	out->most_groups[0] = MOST_GROUPS_X;
 	out->most_groups[1] = out->most_groups[2] = MOST_GROUPS_YZ;
-	out->most_local = MOST_SHARED;
 	out->has_groups = out->parameters[out->count].size == 1;
-	out->threads = out->has_groups ? 0 : THREADS;
+	out->threads = out->has_groups ? 0 : out->most_items < THREADS ? (int)out->most_items : THREADS;
 	return BI_OK;
 }
 
@@ -227,7 +253,7 @@ static void set_arguments(struct arguments *out, const struct bi__kernel_launch 
 			out->pointers[out->count++] = (void *)(uintptr_t)value->bytes;
 		} else {
 			out->local[i] = out->shared;
-			out->shared += (unsigned)((value->nbytes + 15) / 16 * 16);
+			out->shared += (unsigned)((value->nbytes + SHARED_STEP - 1) / SHARED_STEP * SHARED_STEP);
 			out->pointers[out->count++] = &out->local[i];
 		}
 		if (launch->kernel->parameters[i].kind == BI_PARAMETER_STRIDED)
@@ -241,6 +267,7 @@ int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *qu
 {
 	struct arguments arguments;
 	unsigned block[3], groups[3];
+	int rc;
 
 	(void)device;
 	for (int i = 0; i < 3; i++) {
@@ -248,8 +275,16 @@ int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *qu
 		groups[i] = (unsigned)((launch->size[i] - 1) / block[i] + 1);
 	}
 	set_arguments(&arguments, launch);
-	return bi__cu_check(bi__cu->LaunchKernel(launch->kernel->state, groups[0], groups[1], groups[2], block[0],
-						 block[1], block[2], arguments.shared, bi__cuda_queue_of(queue)->stream,
-						 arguments.pointers, NULL),
-			    "cuLaunchKernel", err);
+	if (arguments.shared > launch->kernel->most_local)
+		return bi__fail(err, BI_EINVAL,
+				"the kernel gets %u bytes of local memory (each argument takes a multiple of %d), above "
+				"the limit of %zu",
+				arguments.shared, SHARED_STEP, launch->kernel->most_local);
+	rc = bi__cu_check(bi__cu->LaunchKernel(launch->kernel->state, groups[0], groups[1], groups[2], block[0],
+					       block[1], block[2], arguments.shared, bi__cuda_queue_of(queue)->stream,
+					       arguments.pointers, NULL),
+			  "cuLaunchKernel", err);
+	if (!rc)
+		bi__cuda_use(bi__cuda_queue_of(queue));
+	return rc;
 }

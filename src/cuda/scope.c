@@ -80,20 +80,20 @@ void bi__cuda_leave(struct bi__cuda_scope *scope)
 		pop_context(scope->pushed);
 }
 
-int bi__cuda_is_reset(struct bi__cuda *cuda)
+int bi__cuda_is_reset(struct bi__cuda_shared *shared)
 {
-	unsigned long long id = 0, expected = cuda->shared->context_id;
-	bi__cu_result code = expected ? bi__cu->CtxGetId(cuda->context, &id) : BI__CU_ERROR_UNKNOWN;
+	unsigned long long id = 0, expected = shared->context_id;
+	bi__cu_result code = expected ? bi__cu->CtxGetId(shared->context, &id) : BI__CU_ERROR_UNKNOWN;
 
 	if (code == BI__CU_ERROR_CONTEXT_IS_DESTROYED || code == BI__CU_ERROR_INVALID_CONTEXT ||
 	    (code == BI__CU_SUCCESS && id != expected))
-		atomic_store(&cuda->shared->is_reset, 1);
-	return atomic_load(&cuda->shared->is_reset);
+		atomic_store(&shared->is_reset, 1);
+	return atomic_load(&shared->is_reset);
 }
 
 int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err)
 {
-	if (!bi__cuda_is_reset(cuda))
+	if (!bi__cuda_is_reset(cuda->shared))
 		return BI_OK;
 	return bi__fail_vendor(err, BI_EDRIVER, BI__CU_ERROR_CONTEXT_IS_DESTROYED,
 			       "other code has reset cuda:%d, which destroyed the CUcontext of this context: release "

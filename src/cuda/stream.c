@@ -4,27 +4,31 @@
 #include <stdlib.h>
 
 /*
- * Reads the context of a stream. The stream of a green context belongs to two: only cuStreamGetCtx_v2 gives the primary
- * context, whose memory and events it uses.
+ * Reads the context of a stream. The stream of a green context belongs to two: cuStreamGetCtx_v2 gives the primary
+ * context, whose memory and events it uses, and cuStreamGetCtx the one that was made from the green context. Either may
+ * have been opened.
  */
-static bi__cu_result query_context_once(bi__cu_stream stream, bi__cu_context *out)
+static bi__cu_result query_context_once(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out)
 {
-	bi__cu_green_context green;
+	bi__cu_green_context green = NULL;
+	bi__cu_result code = BI__CU_SUCCESS;
 
-	if (!bi__cu->StreamGetCtx_v2)
-		return bi__cu->StreamGetCtx(stream, out);
-	return bi__cu->StreamGetCtx_v2(stream, out, &green);
+	if (bi__cu->StreamGetCtx_v2)
+		code = bi__cu->StreamGetCtx_v2(stream, out, &green);
+	if (!bi__cu->StreamGetCtx_v2 || (code == BI__CU_SUCCESS && green && *out != cuda->context))
+		code = bi__cu->StreamGetCtx(stream, out);
+	return code;
 }
 
 /* Most drivers report the context without a current one. If that is refused, the call is repeated with one. */
 static bi__cu_result query_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out)
 {
-	bi__cu_result code = query_context_once(stream, out);
+	bi__cu_result code = query_context_once(cuda, stream, out);
 	struct bi__cuda_scope scope;
 
 	if (code != BI__CU_ERROR_INVALID_CONTEXT || bi__cuda_enter(cuda->context, &scope, NULL))
 		return code;
-	code = query_context_once(stream, out);
+	code = query_context_once(cuda, stream, out);
 	bi__cuda_leave(&scope);
 	return code;
 }
@@ -72,17 +76,22 @@ static int wrap_stream(struct bi__cuda_queue *queue, uintptr_t native, struct bi
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err)
 {
 	struct bi__cuda_queue *made = malloc(sizeof(*made));
+	struct bi__cuda_shared *shared = cuda->shared;
 	int rc;
 
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
 	*made = (struct bi__cuda_queue){ .cuda = cuda };
-	made->serial = atomic_fetch_add_explicit(&cuda->shared->serials, 1, memory_order_relaxed) + 1;
+	made->serial = atomic_fetch_add_explicit(&shared->serials, 1, memory_order_relaxed) + 1;
 	rc = queue->native ? wrap_stream(made, queue->native, err) : create_stream(made, flags, err);
 	if (rc) {
 		free(made);
 		return rc;
 	}
+	pthread_mutex_lock(&shared->queues_lock);
+	made->next = shared->queues;
+	shared->queues = made;
+	pthread_mutex_unlock(&shared->queues_lock);
 	queue->native = (uintptr_t)made->stream;
 	queue->per_thread = made->per_thread;
 	/* In exports a number, not a handle, names the legacy default stream. */

@@ -161,8 +161,8 @@ struct bi__backend {
 		void (*leave)(struct bi__device_state *device);
 		/*
 		 * Makes the native context current on the calling thread until `end`. Between the two, `alloc`,
-		 * `follow`, `record`, `wait`, `poll`, `finish`, `capture` and `copy` are called; other functions are
-		 * called anywhere. Optional, together with `end`.
+		 * `follow`, `record`, `wait`, `poll`, `finish`, `capture`, `copy`, `takes` and `enqueue` are called;
+		 * other functions are called anywhere. Optional, together with `end`.
 		 */
 		int (*begin)(const struct bi__device_state *device, struct bi_error *err);
 		void (*end)(const struct bi__device_state *device);

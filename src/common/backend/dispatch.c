@@ -402,7 +402,7 @@ int bi__dispatch_takes(struct bi__device *device, const struct bi__move *move, i
 	*takes = (device->info->capabilities & BI_CAP_NATIVE_COPY) != 0;
 	if (rc || *takes || !device->backend->move.takes)
 		return rc;
-	CALL_BACKEND(device->backend, rc = device->backend->move.takes(&device->state, move, takes, err));
+	CALL_IN_SCOPE(device, rc, rc = device->backend->move.takes(&device->state, move, takes, err), err);
 	return rc;
 }
 

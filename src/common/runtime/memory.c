@@ -8,6 +8,7 @@
 #include "common/backend/registry.h"
 #include "common/base/fork.h"
 #include "common/base/sized.h"
+#include "common/runtime/fence.h"
 #include "common/runtime/order.h"
 #include "common/runtime/pool.h"
 #include "common/runtime/retire.h"
@@ -141,6 +142,19 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	return BI_OK;
 }
 
+/*
+ * Frees of device memory may be work on the context stream. Until it is complete, the driver does not count that memory
+ * as free for managed memory.
+ */
+static void await_frees(struct bi_context *context, enum bi_memory_kind kind)
+{
+	struct bi__fence fence = BI__FENCE_NONE;
+
+	if (kind == BI_MEMORY_UNIFIED && !bi__fence_record(&context->stream, &fence, NULL))
+		bi__fence_block(&fence, BI__WAIT_PRESSURE, NULL);
+	bi__fence_clear(&fence);
+}
+
 static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			    struct bi_error *err)
 {
@@ -155,6 +169,7 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 	bi__memory_trim_pool(context, 0);
 	bi__memory_await_retired(&context->stream);
 	bi__memory_trim_pool(context, 0);
+	await_frees(context, kind);
 	rc = allocate_pooled(context, nbytes, kind, out, &first);
 	if (rc == BI_ENOMEM)
 		return bi__fail_vendor(err, rc, first.vendor,

@@ -96,6 +96,7 @@ static void test_second_device(void **state)
 	if (!fixture.second)
 		skip();
 	both_ways(fixture.second, PLACE_DEVICE, effort(200));
+	both_ways(fixture.second, PLACE_PINNED, effort(100));
 	both_ways(fixture.second, PLACE_WRAPPED, effort(100));
 	copy_cases((struct end){ fixture.second, PLACE_HOST }, (struct end){ fixture.context, PLACE_HOST }, effort(20));
 }

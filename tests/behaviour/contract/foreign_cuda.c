@@ -383,6 +383,98 @@ static void test_freed_memory_stays_in_the_pool_of_the_driver(void **state)
 	assert_int_equal(after.returned, before.returned);
 }
 
+/* The context cannot be opened, because its stream is of another one. What was made for it is freed. */
+static void test_failed_open_beside_a_capture(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *refused = STALE(struct bi_context);
+	bi__cu_context own;
+	bi__cu_stream captured;
+	bi__cu_graph graph;
+	int pushed;
+
+	(void)state;
+	skip_unless_cuda();
+	assert_int_equal(cuda_driver()->CtxCreate(&own, 0, bi_context_device(fixture.context)->ordinal), 0);
+	OK(bi_context_push_current(fixture.context, &pushed, &error));
+	assert_int_equal(cuda_driver()->StreamCreate(&captured, BI__CU_STREAM_NON_BLOCKING), 0);
+	assert_int_equal(cuda_driver()->StreamBeginCapture(captured, BI__CU_CAPTURE_MODE_GLOBAL), 0);
+	options.device = "cuda";
+	options.adopt_context = (uintptr_t)own;
+	options.adopt_stream = (uintptr_t)captured;
+	REFUSED_FOR(BI_EINVAL, "belongs to another CUcontext", bi_context_open(&options, &refused, &error));
+	assert_int_equal(cuda_driver()->StreamEndCapture(captured, &graph), 0);
+	assert_int_equal(cuda_driver()->GraphDestroy(graph), 0);
+	assert_int_equal(cuda_driver()->StreamDestroy(captured), 0);
+	bi_context_pop_current(fixture.context, pushed);
+	assert_int_equal(cuda_driver()->CtxDestroy(own), 0);
+}
+
+static size_t free_of_device(void)
+{
+	size_t unused, total;
+	int pushed;
+
+	OK(bi_context_push_current(fixture.context, &pushed, &error));
+	assert_int_equal(cuda_driver()->MemGetInfo(&unused, &total), BI__CU_SUCCESS);
+	bi_context_pop_current(fixture.context, pushed);
+	return unused;
+}
+
+static void synchronize_device(void)
+{
+	int pushed;
+
+	OK(bi_context_push_current(fixture.context, &pushed, &error));
+	assert_int_equal(cuda_driver()->CtxSynchronize(), BI__CU_SUCCESS);
+	bi_context_pop_current(fixture.context, pushed);
+}
+
+static struct bi_memory *new_memory_of(size_t nbytes, enum bi_memory_kind kind)
+{
+	struct bi_memory *memory;
+
+	OK(bi_memory_create(fixture.context, nbytes, kind, &memory, &error));
+	return memory;
+}
+
+/* What the driver's pool keeps does not count as free. A trim gives it back, at the latest when the device was idle. */
+static void test_trim_empties_the_pool_of_the_driver(void **state)
+{
+	size_t before;
+
+	(void)state;
+	skip_unless_cuda();
+	if (!cuda_sim())
+		skip();
+	OK(bi_context_trim(fixture.context, 0, &error));
+	synchronize_device();
+	before = free_of_device();
+	bi_memory_release(new_memory_of(before / 2, BI_MEMORY_DEVICE));
+	OK(bi_context_trim(fixture.context, 0, &error));
+	synchronize_device();
+	assert_true(free_of_device() >= before);
+	/* The next memory stays in the pool again. */
+	bi_memory_release(new_memory_of(before / 2, BI_MEMORY_DEVICE));
+	synchronize_device();
+	assert_true(free_of_device() < before);
+}
+
+/* Device memory that was released makes room for managed memory. */
+static void test_managed_memory_after_device_memory(void **state)
+{
+	(void)state;
+	skip_unless_cuda();
+	if (!cuda_sim() || !can(fixture.context, BI_CAP_SVM))
+		skip();
+	for (int round = 0; round < 2; round++) {
+		size_t most = free_of_device() / 4 * 3;
+
+		bi_memory_release(new_memory_of(most, BI_MEMORY_DEVICE));
+		bi_memory_release(new_memory_of(most, BI_MEMORY_UNIFIED));
+	}
+}
+
 /* Plain memory of the host is wrapped as what it is, memory that was freed not at all. */
 static void test_unknown_pointers(void **state)
 {
@@ -700,6 +792,9 @@ int foreign_cuda_group(void)
 		TEST(test_managed_memory),
 		TEST(test_mapped_segments),
 		TEST(test_freed_memory_stays_in_the_pool_of_the_driver),
+		TEST(test_failed_open_beside_a_capture),
+		TEST(test_trim_empties_the_pool_of_the_driver),
+		TEST(test_managed_memory_after_device_memory),
 		TEST(test_unknown_pointers),
 		TEST(test_other_device),
 		TEST(test_unchecked),

@@ -242,6 +242,83 @@ static void row_37_a_launch_beside_a_capture_is_refused(void **state)
 	bi_stream_release(stream);
 }
 
+/* A capture on another stream of the CUcontext goes on. */
+static void row_37_a_program_is_released_beside_a_capture(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	bi__cu_stream captured;
+	bi__cu_graph graph;
+	int pushed;
+
+	(void)state;
+	OK(bi_context_push_current(fixture.context, &pushed, &error));
+	spin(kernel, NULL, in, out, 20000);
+	if (is_cuda(fixture.context)) {
+		assert_int_equal(cuda_driver()->StreamCreate(&captured, BI__CU_STREAM_NON_BLOCKING), 0);
+		assert_int_equal(cuda_driver()->StreamBeginCapture(captured, BI__CU_CAPTURE_MODE_GLOBAL), 0);
+	}
+	bi_kernel_release(kernel);
+	if (is_cuda(fixture.context)) {
+		assert_int_equal(cuda_driver()->StreamEndCapture(captured, &graph), 0);
+		assert_int_equal(cuda_driver()->GraphDestroy(graph), 0);
+		assert_int_equal(cuda_driver()->StreamDestroy(captured), 0);
+	}
+	bi_context_pop_current(fixture.context, pushed);
+	bi_view_release(in);
+	bi_view_release(out);
+}
+
+/* How the stream of the case was made. PER_THREAD is the per-thread default stream of CUDA. */
+enum which { CONTEXT_STREAM, OPENED, OPENED_AND_CLOSED, WRAPPED, WRAPPED_AND_CLOSED, PER_THREAD, STREAMS };
+
+static struct bi_stream *open_which(enum which which, bi__cu_stream *made)
+{
+	struct bi_stream *stream = NULL;
+
+	if (which == OPENED || which == OPENED_AND_CLOSED)
+		return open_stream(0);
+	if (which == CONTEXT_STREAM || !is_cuda(fixture.context))
+		return NULL;
+	if (which != PER_THREAD)
+		assert_int_equal(cuda_driver()->StreamCreate(made, BI__CU_STREAM_NON_BLOCKING), 0);
+	OK(bi_stream_wrap(fixture.context, (uintptr_t)(which == PER_THREAD ? BI__CU_STREAM_PER_THREAD : *made), NULL,
+			  NULL, &stream, &error));
+	return stream;
+}
+
+/* The simulated driver reports a module that is unloaded while its kernels may be running. */
+static void row_37_a_release_waits_for_kernels_on_each_stream(void **state)
+{
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	int pushed;
+
+	(void)state;
+	OK(bi_context_push_current(fixture.context, &pushed, &error));
+	for (enum which which = 0; which < STREAMS; which++) {
+		struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+		bi__cu_stream made = NULL;
+		struct bi_stream *stream = open_which(which, &made);
+		int is_closed = which == OPENED_AND_CLOSED || which == WRAPPED_AND_CLOSED;
+
+		spin(kernel, stream, in, out, 20000);
+		if (is_closed)
+			bi_stream_release(stream);
+		if (is_closed && made)
+			assert_int_equal(cuda_driver()->StreamDestroy(made), 0);
+		bi_kernel_release(kernel);
+		if (!is_closed)
+			bi_stream_release(stream);
+		if (!is_closed && made)
+			assert_int_equal(cuda_driver()->StreamDestroy(made), 0);
+	}
+	bi_context_pop_current(fixture.context, pushed);
+	bi_view_release(in);
+	bi_view_release(out);
+}
+
 /* Two launches that read an array, on two streams, and one that writes it, on a third. */
 struct readers {
 	struct bi_kernel *kernel;
@@ -402,6 +479,8 @@ int order_group(void)
 		TEST(row_37_threads_share_a_kernel),
 		TEST(row_37_a_launch_is_captured),
 		TEST(row_37_a_launch_beside_a_capture_is_refused),
+		TEST(row_37_a_program_is_released_beside_a_capture),
+		TEST(row_37_a_release_waits_for_kernels_on_each_stream),
 	};
 
 	return cmocka_run_group_tests_name("order", tests, NULL, NULL);

@@ -380,12 +380,49 @@ static void test_cuda(void **state)
 		FAILS(bi_program_build(fixture.context, &source, &program, &error));
 		source.image = ".version 7.0\n.target sm_80\n.visible .entry bi_kernel_step(\n)\n";
 		OK(bi_program_build(fixture.context, &source, &program, &error));
+		/* The table of the text is missing, and that of a function serves. */
+		OK(bi_kernel_get(program, "step", &kernel, &error));
+		bi_program_release(program);
+		bi_kernel_release(kernel);
+		source.function_count = 0;
+		OK(bi_program_build(fixture.context, &source, &program, &error));
 		REFUSED_FOR(BI_EINVAL, "the parameters of kernel 'step' are not known",
 			    bi_kernel_get(program, "step", &kernel, &error));
 		bi_program_release(program);
 	}
 	bi_kernel_release(reverse);
 	free_good(&good);
+}
+
+#define LIMITED_PTX \
+	".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bi_kernel_reverse(\n)\n.maxntid 64, 1, 1\n" \
+	"{\n.shared .align 4 .b8 own[1024];\n}\n"
+
+/* A kernel whose registers and own local memory leave less than the device has. */
+static void test_limits_of_a_cuda_kernel(void **state)
+{
+	struct bi_program_source source = suite_source();
+	struct bi_view *data = make_numbers(fixture.context, 1, (int64_t[]){ 128 });
+	struct bi_argument arguments[] = { BI_UPDATES(data), BI_LOCAL_BYTES(48120), BI_LOCAL_BYTES(8) };
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+
+	(void)state;
+	if (is_cuda(fixture.context)) {
+		source.image = LIMITED_PTX;
+		OK(bi_program_build(fixture.context, &source, &program, &error));
+		OK(bi_kernel_get(program, "reverse", &kernel, &error));
+		bi_program_release(program);
+		REFUSED_FOR(BI_EINVAL, "a group of 128 items is above the limit of 64",
+			    bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 128 }, { 128 } }, arguments, 3, &error));
+		REFUSED_FOR(BI_EINVAL, "each argument takes a multiple of 16",
+			    bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 128 }, { 64 } }, arguments, 3, &error));
+		arguments[2] = BI_LOCAL_BYTES(48);
+		REFUSED_FOR(BI_EINVAL, "more than 48128 bytes of local memory",
+			    bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 128 }, { 64 } }, arguments, 3, &error));
+		bi_kernel_release(kernel);
+	}
+	bi_view_release(data);
 }
 
 static void test_local_memory(void **state)
@@ -433,6 +470,7 @@ int refusals_group(void)
 		TEST(test_two_devices_of_a_context),
 		TEST(test_grids),
 		TEST(test_cuda),
+		TEST(test_limits_of_a_cuda_kernel),
 		TEST(test_local_memory),
 	};
 

@@ -304,6 +304,40 @@ static void test_debug_option(void **state)
 	bi_context_release(context);
 }
 
+/* What nvcc -fatbin writes begins with the byte 'P', like text, and its parameters are those of source.functions. */
+static void test_fatbin(void **state)
+{
+	static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bi_kernel_spin(\n)\n";
+	struct {
+		uint32_t magic;
+		uint16_t version, header;
+		uint64_t rest;
+		char text[sizeof(ptx)];
+	} image = { 0xba55ed50u, 1, 16, sizeof(ptx), { 0 } };
+	struct bi_program_source source = suite_source();
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+	int32_t values[8];
+
+	(void)state;
+	if (is_cuda(fixture.context)) {
+		memcpy(image.text, ptx, sizeof(ptx));
+		source.image = &image;
+		OK(bi_program_build(fixture.context, &source, &program, &error));
+		OK(bi_kernel_get(program, "spin", &kernel, &error));
+		bi_program_release(program);
+		OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 8 }, { 0 } },
+			     (struct bi_argument[]){ BI_READS(in), BI_WRITES(out), BI_INT(3) }, 3, &error));
+		OK(bi_view_read(out, values, sizeof(values), &error));
+		assert_int_equal(values[7], 8);
+		bi_kernel_release(kernel);
+	}
+	bi_view_release(in);
+	bi_view_release(out);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
 
 int results_group(void)
@@ -320,6 +354,7 @@ int results_group(void)
 		TEST(test_local_memory_of_a_launch),
 		TEST(test_options_reach_the_compiler),
 		TEST(test_debug_option),
+		TEST(test_fatbin),
 	};
 
 	return cmocka_run_group_tests_name("results", tests, NULL, NULL);

@@ -190,6 +190,41 @@ static void capture_context_work_on_a_known_stream(void **state)
 	DID(StreamDestroy(native));
 }
 
+/* No context is current on this thread. */
+static void context_needed_import_and_strided_copy(void **state)
+{
+	const int turn[] = { 1, 0 };
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *imported;
+	struct bi_view *to, *from, *turned;
+	bi__cu_pointer native;
+	void *pinned;
+
+	(void)state;
+	cuda_sim()->behave("context_needed");
+	enter();
+	DID(MemAlloc(&native, BYTES));
+	DID(MemHostAlloc(&pinned, BYTES, BI__CU_HOST_ALLOC_PORTABLE));
+	leave();
+	memset(pinned, 6, BYTES);
+	foreign.kind = BI_HANDLE_CUDA;
+	foreign.handle = native;
+	foreign.nbytes = BYTES;
+	OK(bi_memory_wrap(fixture.context, &foreign, &imported, &error));
+	to = view_of(imported);
+	from = on_host(pinned);
+	OK(bi_view_permute(from, turn, &turned, &error));
+	OK(bi_copy(to, turned, NULL, &error));
+	assert_holds(to, 6);
+	bi_view_release(turned);
+	bi_view_release(from);
+	bi_view_release(to);
+	enter();
+	DID(MemFree(native));
+	DID(MemFreeHost(pinned));
+	leave();
+}
+
 static void load_waits_strided_copy_behind_a_gate(void **state)
 {
 	const int turn[] = { 1, 0 };
@@ -369,6 +404,42 @@ static void green_streams_are_wrapped(void **state)
 	DID(StreamDestroy(native));
 }
 
+/* The context that was made from the green one is opened with a stream of it. Its memory is that of the primary one. */
+static void green_streams_with_their_own_context(void **state)
+{
+	bi__cu_stream native = new_stream();
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *green;
+	struct bi_memory *memory;
+	struct bi_view *view;
+	bi__cu_context context;
+	bi__cu_pointer bytes;
+
+	(void)state;
+	cuda_sim()->behave("green_streams");
+	enter();
+	DID(MemAlloc(&bytes, BYTES));
+	leave();
+	DID(StreamGetCtx(native, &context));
+	options.adopt_context = (uintptr_t)context;
+	options.adopt_stream = (uintptr_t)native;
+	green = fixture_open("cuda", &options);
+	foreign.kind = BI_HANDLE_CUDA;
+	foreign.handle = bytes;
+	foreign.nbytes = BYTES;
+	OK(bi_memory_wrap(green, &foreign, &memory, &error));
+	view = view_of(memory);
+	fill(view, 4, NULL);
+	assert_holds(view, 4);
+	bi_view_release(view);
+	bi_context_release(green);
+	DID(StreamDestroy(native));
+	enter();
+	DID(MemFree(bytes));
+	leave();
+}
+
 /* The handle of the stream is not used when the last reference is released. */
 static void stream_crashes_release_after_the_stream(void **state)
 {
@@ -422,6 +493,26 @@ static void context_returns_after_a_reset(void **state)
 	bi_view_release(view);
 }
 
+/* The events that timed work are gone with the context, and their handles are not used. */
+static void reset_of_a_context_with_timed_events(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *timed;
+	struct bi_memory *memory;
+	struct bi_view *view;
+
+	(void)state;
+	options.profile = 1;
+	timed = fixture_open(fixture.spec, &options);
+	OK(bi_memory_create(timed, BYTES, BI_MEMORY_DEVICE, &memory, &error));
+	view = view_of(memory);
+	fill(view, 1, NULL);
+	OK(bi_view_synchronize(view, &error));
+	DID(DevicePrimaryCtxReset(0));
+	bi_view_release(view);
+	bi_context_release(timed);
+}
+
 /* Pageable memory is copied through pinned memory, so the call does not wait. */
 static void hmm_pageable_memory_is_pageable(void **state)
 {
@@ -468,6 +559,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(capture_context_work_on_a_known_stream),
+		TEST(context_needed_import_and_strided_copy),
 		TEST(load_waits_strided_copy_behind_a_gate),
 		TEST(load_waits_open_stops_no_other_context),
 		TEST(pinned_waits_pageable_copy_behind_a_gate),
@@ -475,8 +567,10 @@ int main(int argc, char **argv)
 		TEST(pinned_memory_is_freed_while_host_functions_are_pending),
 		TEST(lossy_query_work_in_a_capture),
 		TEST(green_streams_are_wrapped),
+		TEST(green_streams_with_their_own_context),
 		TEST(stream_crashes_release_after_the_stream),
 		cmocka_unit_test_setup_teardown(context_returns_after_a_reset, begin_without_pools, end),
+		cmocka_unit_test_setup_teardown(reset_of_a_context_with_timed_events, begin_without_pools, end),
 		TEST(hmm_pageable_memory_is_pageable),
 		TEST(partly_registered_memory_is_copied),
 	};

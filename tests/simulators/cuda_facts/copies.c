@@ -149,6 +149,17 @@ static const char *peer_to_other(struct objects *objects)
 					objects->stream));
 }
 
+static const char *peer_from_pinned(struct objects *objects)
+{
+	return code(cu->MemcpyPeerAsync(objects->other_memory, objects->other, (uintptr_t)objects->pinned,
+					objects->context, 16, objects->stream));
+}
+
+static const char *to_pinned_from_other(struct objects *objects)
+{
+	return code(cu->MemcpyAsync((uintptr_t)objects->pinned, objects->other_memory, 16, objects->stream));
+}
+
 static const char *peer_to_same(struct objects *objects)
 {
 	return code(cu->MemcpyPeerAsync(objects->memory + 64, objects->context, objects->memory, objects->context, 64,
@@ -382,6 +393,8 @@ const struct fact copies_facts[] = {
 	FACT(set_32_unaligned, assumed),
 	FACT(set_32_aligned, documented),
 	FACT(peer_to_other, documented),
+	FACT(peer_from_pinned, assumed),
+	FACT(to_pinned_from_other, documented),
 	FACT(peer_to_same, assumed),
 	FACT(peer_on_stream_of_other, documented),
 	FACT(rows, documented),

@@ -180,6 +180,51 @@ static const char *none_for_attributes(struct objects *objects)
 	return say("%s %u", code(result), type);
 }
 
+/* Asks one attribute of pinned memory, of up to eight bytes. */
+static const char *none_for_attribute(struct objects *objects, unsigned what)
+{
+	uint64_t answer = 0;
+	void *value = &answer;
+	bi__cu_result result;
+
+	leave_context();
+	result = cu->PointerGetAttributes(1, &what, &value, (uintptr_t)objects->pinned);
+	return result ? code(result) : say("SUCCESS %s", answer ? "is set" : "0");
+}
+
+static const char *none_for_device_pointer(struct objects *objects)
+{
+	return none_for_attribute(objects, BI__CU_POINTER_DEVICE_POINTER);
+}
+
+static const char *none_for_host_pointer(struct objects *objects)
+{
+	return none_for_attribute(objects, BI__CU_POINTER_HOST_POINTER);
+}
+
+static const char *none_for_range_start(struct objects *objects)
+{
+	return none_for_attribute(objects, BI__CU_POINTER_RANGE_START);
+}
+
+static const char *none_for_range_size(struct objects *objects)
+{
+	return none_for_attribute(objects, BI__CU_POINTER_RANGE_SIZE);
+}
+
+static const char *none_for_is_mapped(struct objects *objects)
+{
+	return none_for_attribute(objects, BI__CU_POINTER_MAPPED);
+}
+
+static const char *none_for_device_pointer_alone(struct objects *objects)
+{
+	bi__cu_pointer pointer = 0;
+
+	leave_context();
+	return code(cu->PointerGetAttribute(&pointer, BI__CU_POINTER_DEVICE_POINTER, (uintptr_t)objects->pinned));
+}
+
 static const char *none_for_range(struct objects *objects)
 {
 	bi__cu_pointer base;
@@ -352,6 +397,12 @@ const struct fact current_facts[] = {
 	FACT(none_for_stream_context, assumed),
 	FACT(none_for_legacy_context, documented),
 	FACT(none_for_attributes, assumed),
+	FACT(none_for_device_pointer, assumed),
+	FACT(none_for_host_pointer, assumed),
+	FACT(none_for_range_start, assumed),
+	FACT(none_for_range_size, assumed),
+	FACT(none_for_is_mapped, assumed),
+	FACT(none_for_device_pointer_alone, documented),
 	FACT(none_for_range, assumed),
 	FACT(none_for_free, assumed),
 	FACT(none_for_event_destroy, assumed),

@@ -110,7 +110,26 @@ static const char *ask_query(struct objects *objects, struct green *made)
 	return code(cu->StreamQuery(made->stream));
 }
 
-#define GREEN_QUESTIONS(X) X(context) X(context_v2) X(record) X(wait) X(set) X(capturing) X(query)
+/* The context of memory that is allocated while that of the green context is current. */
+static const char *ask_memory(struct objects *objects, struct green *made)
+{
+	bi__cu_context current = NULL, context = NULL;
+	bi__cu_pointer memory;
+	bi__cu_result result;
+
+	NEEDS(CtxFromGreenCtx);
+	newer()->CtxFromGreenCtx(&current, made->green);
+	cu->CtxPushCurrent(current);
+	result = cu->MemAlloc(&memory, 16);
+	if (result)
+		return code(result);
+	result = cu->PointerGetAttribute(&context, BI__CU_POINTER_CONTEXT, memory);
+	cu->MemFree(memory);
+	cu->CtxPopCurrent(&current);
+	return say("%s %s", code(result), name_of_context(objects, made, context));
+}
+
+#define GREEN_QUESTIONS(X) X(context) X(context_v2) X(record) X(wait) X(set) X(capturing) X(query) X(memory)
 #define GREEN_QUESTION(name) \
 	static const char *green_##name(struct objects *objects) \
 	{ \

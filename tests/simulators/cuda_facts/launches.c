@@ -127,10 +127,79 @@ static const char *on_stream_of_other(struct objects *objects)
 	return with(objects, (struct change){ .shared = 0 });
 }
 
+/* A kernel with at most 64 threads and 1024 bytes of static shared memory. */
+static bi__cu_result with_limited(bi__cu_result (*ask)(bi__cu_function function, struct objects *objects, int *value),
+				  struct objects *objects, int *value)
+{
+	static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry limited()\n"
+				  ".maxntid 64, 1, 1\n{\n\t.shared .align 4 .b8 own[1024];\n\t.reg .b32 %r<2>;\n"
+				  "\tmov.u32 %r1, own;\n\tst.volatile.shared.u32 [%r1], %r1;\n\tret;\n}\n";
+	bi__cu_module module;
+	bi__cu_function function;
+	bi__cu_result result = cu->ModuleLoadData(&module, ptx);
+
+	if (result)
+		return result;
+	result = cu->ModuleGetFunction(&function, module, "limited");
+	if (!result)
+		result = ask(function, objects, value);
+	cu->StreamSynchronize(objects->stream);
+	cu->ModuleUnload(module);
+	return result;
+}
+
+static bi__cu_result ask_threads(bi__cu_function function, struct objects *objects, int *value)
+{
+	(void)objects;
+	return cu->FuncGetAttribute(value, BI__CU_FUNCTION_MAX_THREADS, function);
+}
+
+static bi__cu_result ask_shared(bi__cu_function function, struct objects *objects, int *value)
+{
+	(void)objects;
+	return cu->FuncGetAttribute(value, BI__CU_FUNCTION_SHARED, function);
+}
+
+static bi__cu_result ask_launch(bi__cu_function function, struct objects *objects, int *value)
+{
+	return cu->LaunchKernel(function, 1, 1, 1, (unsigned)*value, 1, 1, 0, objects->stream, NULL, NULL);
+}
+
+#define ONLY_HARDWARE "not asked: the simulated driver runs no kernels of its own"
+
+static const char *ask_number(bi__cu_result (*ask)(bi__cu_function function, struct objects *objects, int *value),
+			      struct objects *objects)
+{
+	int value = 0;
+	bi__cu_result result = with_limited(ask, objects, &value);
+
+	return result == BI__CU_ERROR_NOT_FOUND ? ONLY_HARDWARE : say("%s %d", code(result), value);
+}
+
+static const char *most_threads_of_limited(struct objects *objects)
+{
+	return ask_number(ask_threads, objects);
+}
+
+static const char *shared_of_limited(struct objects *objects)
+{
+	return ask_number(ask_shared, objects);
+}
+
+static const char *limited_with_128(struct objects *objects)
+{
+	bi__cu_result result = with_limited(ask_launch, objects, &(int){ 128 });
+
+	return result == BI__CU_ERROR_NOT_FOUND ? ONLY_HARDWARE : code(result);
+}
+
 const struct fact launches_facts[] = {
 	FACT(right, documented),          FACT(grid_x_zero, assumed),           FACT(grid_y_zero, assumed),
 	FACT(grid_z_zero, assumed),       FACT(block_y_zero, assumed),          FACT(grid_x_too_large, assumed),
 	FACT(grid_y_too_large, assumed),  FACT(grid_z_too_large, assumed),      FACT(block_too_many, assumed),
 	FACT(block_x_too_large, assumed), FACT(block_z_too_large, assumed),     FACT(shared_too_large, assumed),
-	FACT(function_null, documented),  FACT(on_stream_of_other, documented), { NULL, assumed, NULL },
+	FACT(function_null, documented),  FACT(on_stream_of_other, documented),
+	FACT(most_threads_of_limited, documented), FACT(shared_of_limited, documented),
+	FACT(limited_with_128, assumed),
+	{ NULL, assumed, NULL },
 };

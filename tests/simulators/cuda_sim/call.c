@@ -17,6 +17,8 @@ enum {
 	UNSAFE = 8, /* not while streams are captured, unless the mode allows it; calls that ask for states check it
 		       later */
 	ALLOCATES = 16,
+	LISTED = 32, /* INVALID_CONTEXT is one of its documented results, for no reason that the arguments give;
+			cuStreamDestroy is left out, because tests destroy streams without a context */
 };
 
 static const unsigned char traits[ENTRY_COUNT] = {
@@ -29,7 +31,10 @@ static const unsigned char traits[ENTRY_COUNT] = {
 	[ENTRY_cuMemGetInfo_v2] = CURRENT,
 	[ENTRY_cuMemAlloc_v2] = CURRENT | UNSAFE | ALLOCATES,
 	[ENTRY_cuMemFree_v2] = CURRENT | UNSAFE,
-	[ENTRY_cuMemAllocAsync] = ALLOCATES,
+	[ENTRY_cuMemAllocAsync] = LISTED | ALLOCATES,
+	[ENTRY_cuMemAllocFromPoolAsync] = LISTED | ALLOCATES,
+	[ENTRY_cuMemFreeAsync] = LISTED,
+	[ENTRY_cuMemGetAddressRange_v2] = LISTED,
 	[ENTRY_cuMemHostAlloc] = CURRENT | UNSAFE | ALLOCATES,
 	[ENTRY_cuMemFreeHost] = CURRENT | UNSAFE,
 	[ENTRY_cuMemHostRegister_v2] = CURRENT | UNSAFE | ALLOCATES,
@@ -43,11 +48,34 @@ static const unsigned char traits[ENTRY_COUNT] = {
 	[ENTRY_cuMemSetAccess] = UNSAFE,
 	[ENTRY_cuMemAddressReserve] = ALLOCATES,
 	[ENTRY_cuStreamCreate] = CURRENT,
+	[ENTRY_cuStreamGetCtx] = LISTED,
+	[ENTRY_cuStreamGetCtx_v2] = LISTED,
+	[ENTRY_cuStreamWaitEvent] = LISTED,
+	[ENTRY_cuStreamQuery] = LISTED,
+	[ENTRY_cuStreamSynchronize] = LISTED,
 	[ENTRY_cuEventCreate] = CURRENT,
+	[ENTRY_cuEventDestroy_v2] = LISTED,
+	[ENTRY_cuEventRecord] = LISTED,
+	[ENTRY_cuEventSynchronize] = LISTED,
+	[ENTRY_cuEventElapsedTime] = LISTED,
+	[ENTRY_cuMemcpyAsync] = LISTED,
+	[ENTRY_cuMemcpyPeerAsync] = LISTED,
+	[ENTRY_cuMemcpyHtoDAsync_v2] = LISTED,
+	[ENTRY_cuMemcpyDtoHAsync_v2] = LISTED,
+	[ENTRY_cuMemcpyDtoDAsync_v2] = LISTED,
+	[ENTRY_cuMemcpy2DAsync_v2] = LISTED,
+	[ENTRY_cuMemcpy3DAsync_v2] = LISTED,
+	[ENTRY_cuMemsetD8Async] = LISTED,
+	[ENTRY_cuMemsetD16Async] = LISTED,
+	[ENTRY_cuMemsetD32Async] = LISTED,
 	[ENTRY_cuMemcpyHtoD_v2] = CURRENT,
 	[ENTRY_cuMemcpyDtoH_v2] = CURRENT,
 	[ENTRY_cuModuleLoadData] = CURRENT | UNSAFE,
 	[ENTRY_cuModuleUnload] = CURRENT | UNSAFE,
+	[ENTRY_cuModuleGetFunction] = LISTED,
+	[ENTRY_cuFuncGetAttribute] = LISTED,
+	[ENTRY_cuLaunchKernel] = LISTED,
+	[ENTRY_cuLaunchHostFunc] = LISTED,
 	[ENTRY_cuCtxCreate_v2] = UNSAFE,
 	[ENTRY_cuCtxDestroy_v2] = UNSAFE,
 };
@@ -70,6 +98,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint16_t *calls; /* call n at (n - 1) % REMEMBERED */
 static uint16_t *waits;
 static size_t wait_capacity;
+static int has_waited; /* in this call */
 
 const char *entry_name(enum entry entry)
 {
@@ -97,7 +126,7 @@ void count_host_wait(void)
 		waits = must_grow(waits, wait_capacity, sizeof(*waits));
 	}
 	waits[sim.counts.host_waits++] = (uint16_t)thread_self()->entry;
-	pools_shrink();
+	has_waited = 1;
 }
 
 const char *host_wait_name(uint64_t i)
@@ -230,6 +259,8 @@ static bi__cu_result may_go_on(const struct thread *self)
 		return BI__CU_ERROR_NOT_INITIALIZED;
 	if (what & CURRENT && !context_current(&code))
 		return code;
+	if (what & LISTED && switched(SWITCH_context_needed) && !thread_top())
+		return BI__CU_ERROR_INVALID_CONTEXT;
 	return what & UNSAFE ? capture_admits_unsafe() : BI__CU_SUCCESS;
 }
 
@@ -254,6 +285,9 @@ bi__cu_result leave(bi__cu_result code)
 		return BI__CU_ERROR_NOT_INITIALIZED;
 	if (!thread_self()->in_host_function)
 		scheduler_advance();
+	if (has_waited)
+		pools_shrink();
+	has_waited = 0;
 	sim_unlock();
 	pthread_testcancel();
 	return code;

@@ -250,7 +250,7 @@ static bi__cu_result create_current(bi__cu_context *out, unsigned flags, int dev
 	if (!is_device(device))
 		return BI__CU_ERROR_INVALID_DEVICE;
 	context = create(device);
-	thread_push(context);
+	thread_push(context, context->handle);
 	*out = context->handle;
 	return BI__CU_SUCCESS;
 }
@@ -288,11 +288,9 @@ bi__cu_result cuCtxDestroy_v2(bi__cu_context context)
 
 static bi__cu_result get_current(bi__cu_context *out)
 {
-	const struct context *context = thread_top();
-
 	if (!out)
 		return BI__CU_ERROR_INVALID_VALUE;
-	*out = context ? context->handle : NULL;
+	*out = thread_top_handle();
 	return BI__CU_SUCCESS;
 }
 
@@ -309,7 +307,7 @@ static bi__cu_result push(bi__cu_context handle)
 	struct context *context = context_find(handle, &code);
 
 	if (context)
-		thread_push(context);
+		thread_push(context, handle);
 	return code;
 }
 
@@ -329,9 +327,9 @@ static bi__cu_result pop(bi__cu_context *out)
 		report(REPORT_NO_CONTEXT, "the stack is empty");
 		return BI__CU_ERROR_INVALID_CONTEXT;
 	}
-	thread_self()->depth--;
 	if (out)
-		*out = context->handle;
+		*out = thread_top_handle();
+	thread_self()->depth--;
 	return BI__CU_SUCCESS;
 }
 
@@ -355,7 +353,7 @@ static bi__cu_result set_current(bi__cu_context handle)
 	if (self->depth)
 		self->depth--;
 	if (context)
-		thread_push(context);
+		thread_push(context, handle);
 	return BI__CU_SUCCESS;
 }
 

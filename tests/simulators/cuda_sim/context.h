@@ -9,6 +9,7 @@
 struct context {
 	struct context *next; /* in the list of all */
 	bi__cu_context handle;
+	bi__cu_context green; /* another one: of a green context in it. NULL: it has none */
 	uint64_t id; /* unique in the process */
 	int device;
 	int is_destroyed;

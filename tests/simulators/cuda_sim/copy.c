@@ -205,7 +205,9 @@ static bi__cu_result check_owner(uint64_t address, bi__cu_context handle)
 	const struct allocation *allocation = memory_at(address);
 	char text[128];
 
-	if (!context || !allocation || is_host_memory(allocation) || allocation->device == context->device)
+	if (allocation && is_host_memory(allocation))
+		return (bi__cu_result)DECIDED_PEER_OF_HOST;
+	if (!context || !allocation || allocation->device == context->device)
 		return code;
 	report(REPORT_WRONG_CONTEXT, "%s is of device %d, the context that was named of device %d",
 	       memory_name(allocation, text), allocation->device, context->device);

@@ -8,7 +8,11 @@
 #include "cuda/types.h"
 
 /* Codes of the driver that BI__CU_CODES does not need. */
-enum { SIM_HOST_MEMORY_ALREADY_REGISTERED = 712, SIM_HOST_MEMORY_NOT_REGISTERED = 713 };
+enum {
+	SIM_LAUNCH_OUT_OF_RESOURCES = 701,
+	SIM_HOST_MEMORY_ALREADY_REGISTERED = 712,
+	SIM_HOST_MEMORY_NOT_REGISTERED = 713
+};
 
 #define SIM_DECISIONS(X) \
 	X(RANGE_OF_UNKNOWN, BI__CU_ERROR_NOT_FOUND, "cuMemGetAddressRange of a pointer that the driver does not know", \
@@ -16,6 +20,9 @@ enum { SIM_HOST_MEMORY_ALREADY_REGISTERED = 712, SIM_HOST_MEMORY_NOT_REGISTERED 
 	X(ATTRIBUTE_OF_UNKNOWN, BI__CU_ERROR_INVALID_VALUE, "cuPointerGetAttribute of such a pointer", "documented") \
 	X(ATTRIBUTES_OF_UNKNOWN, BI__CU_SUCCESS, "cuPointerGetAttributes of such a pointer; the values are zero", \
 	  "documented") \
+	X(DEVICE_POINTER_WITHOUT_CONTEXT, BI__CU_ERROR_INVALID_CONTEXT, \
+	  "cuPointerGetAttributes with DEVICE_POINTER while no context is current", \
+	  "documented for cuPointerGetAttribute; seen: triton 5276") \
 	X(CONTEXT_OF_POOL, BI__CU_SUCCESS, \
 	  "CONTEXT of memory that belongs to no context (pools, mappings); it is NULL", "seen in array libraries") \
 	X(HOST_POINTER_OF_DEVICE, BI__CU_ERROR_INVALID_VALUE, "cuPointerGetAttribute, HOST_POINTER of device memory", \
@@ -40,6 +47,8 @@ enum { SIM_HOST_MEMORY_ALREADY_REGISTERED = 712, SIM_HOST_MEMORY_NOT_REGISTERED 
 	  "documented") \
 	X(NO_PEER, BI__CU_ERROR_PEER_ACCESS_UNSUPPORTED, "copies between devices with the option peer = 0", \
 	  "assumed: hardware goes through the host instead") \
+	X(PEER_OF_HOST, BI__CU_ERROR_INVALID_VALUE, "cuMemcpyPeerAsync from or to pinned memory", \
+	  "stricter: documented for device memory only") \
 	X(WAIT_ENDED_CAPTURE, BI__CU_ERROR_CAPTURED_EVENT, \
 	  "cuStreamWaitEvent outside of a capture, for an event of a capture that has ended", "assumed") \
 	X(CAPTURE_LEGACY, BI__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cuStreamBeginCapture of the legacy stream", \
@@ -51,15 +60,20 @@ enum { SIM_HOST_MEMORY_ALREADY_REGISTERED = 712, SIM_HOST_MEMORY_NOT_REGISTERED 
 	X(OTHER_GATE, BI__CU_ERROR_NOT_SUPPORTED, \
 	  "cuStreamWaitValue32 with another comparison than >=", "stricter: only this one is simulated") \
 	X(MANAGED_GATE, BI__CU_ERROR_INVALID_VALUE, "cuStreamWaitValue32 on managed memory", "the code is assumed") \
+	X(TOO_MANY_THREADS, SIM_LAUNCH_OUT_OF_RESOURCES, \
+	  "a launch with more threads in a block than MAX_THREADS_PER_BLOCK of the function", \
+	  "documented as a result, for too many registers") \
 	X(PTX_FOR_NEWER_DEVICE, BI__CU_ERROR_INVALID_PTX, "PTX whose target is a newer device than this one", \
 	  "seen with the PTX compiler")
 
 /*
  * Behaviours that a driver may have and that this one has only if CUDA_SIM_SWITCHES names them. The suites pass with
- * each of them, and with all of them (tests/simulators/switches). Name, behaviour, where it comes from.
+ * each of them, and with all of them but context_needed (tests/simulators/switches). Name, behaviour, source.
  */
 #define SIM_SWITCHES(X) \
 	X(capture_context, "capture queries fail with INVALID_CONTEXT if no context is current", "not documented") \
+	X(context_needed, "each call that lists INVALID_CONTEXT among its results gives it if no context is current", \
+	  "the result is documented, the condition is not") \
 	X(load_waits, "cuModuleLoadData and cuModuleUnload wait for the work of the context", \
 	  "not documented; seen: torchcomms 2334, KernelAbstractions.jl 76, nvbench 136") \
 	X(pinned_waits, "cuMemHostAlloc and cuMemFreeHost wait for the work of the context", \

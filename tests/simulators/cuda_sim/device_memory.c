@@ -9,14 +9,99 @@
 /* What the driver promises, and no more. */
 #define ALIGNMENT ((size_t)256)
 
+/* Bytes that were freed in the order of a stream. The device counts them as used until the pool gives them back. */
+struct kept {
+	struct kept *next;
+	int device;
+	size_t nbytes;
+	struct clock freed;
+};
+
 static struct pool {
 	struct pool *next;
 	bi__cu_pool handle;
 	int device;
 	struct place made;
-	size_t unused; /* bytes that were freed and not allocated again */
-	uint64_t threshold; /* of them so many stay at a synchronisation */
+	struct kept *kept;
+	uint64_t threshold; /* so many bytes stay at a synchronisation */
 } * pools, usual; /* usual: those of all devices that cuMemAllocAsync uses */
+
+static struct pool *pool_after(const struct pool *pool)
+{
+	return pool == &usual ? pools : pool->next;
+}
+
+static void forget_kept(struct kept **place)
+{
+	struct kept *kept = *place;
+
+	*place = kept->next;
+	clock_clear(&kept->freed);
+	free(kept);
+}
+
+/*
+ * Gives back what is above `least` bytes, and returns how much. Without is_forced it gives back only what the host has
+ * seen complete: all else "can count as outstanding" (documentation of cuMemPoolTrimTo).
+ */
+static size_t give_back(struct pool *pool, uint64_t least, int is_forced)
+{
+	size_t total = 0, given = 0;
+
+	for (const struct kept *kept = pool->kept; kept; kept = kept->next)
+		total += kept->nbytes;
+	for (struct kept **place = &pool->kept; *place && total - given > least;) {
+		if (!is_forced && !clock_covers(&host_clock, &(*place)->freed)) {
+			place = &(*place)->next;
+			continue;
+		}
+		given += (*place)->nbytes;
+		memory_refund((*place)->device, (*place)->nbytes);
+		forget_kept(place);
+	}
+	return given;
+}
+
+/* The bytes stay charged to the device. */
+static void keep(struct pool *pool, const struct allocation *allocation, const struct stream *stream)
+{
+	struct kept *kept = must_alloc(1, sizeof(*kept));
+
+	*kept = (struct kept){ pool->kept, allocation->device, memory_rounded(allocation->nbytes), { NULL, 0 } };
+	clock_copy(&kept->freed, &stream->clock);
+	pool->kept = kept;
+	memory_charge(kept->device, kept->nbytes);
+}
+
+/* Makes room for an allocation from what the pool keeps. */
+static void reuse(struct pool *pool, int device, size_t nbytes)
+{
+	size_t rest = memory_rounded(nbytes);
+
+	for (struct kept **place = &pool->kept; *place && rest;) {
+		size_t part = (*place)->nbytes < rest ? (*place)->nbytes : rest;
+
+		if ((*place)->device != device) {
+			place = &(*place)->next;
+			continue;
+		}
+		memory_refund(device, part);
+		rest -= part;
+		(*place)->nbytes -= part;
+		if (!(*place)->nbytes)
+			forget_kept(place);
+	}
+}
+
+/* Assumed: before an allocation fails, the driver takes back what its pools keep. */
+static int charge(int device, size_t nbytes)
+{
+	if (memory_charge(device, nbytes))
+		return 1;
+	for (struct pool *pool = &usual; pool; pool = pool_after(pool))
+		give_back(pool, 0, 1);
+	return memory_charge(device, nbytes);
+}
 
 /* NULL: the device has no such memory left. `writer` is taken. */
 static struct allocation *allocate(enum memory_kind kind, struct context *context, size_t nbytes, struct stamp *writer)
@@ -26,7 +111,7 @@ static struct allocation *allocate(enum memory_kind kind, struct context *contex
 	uint64_t offset = random_next() % (page_size() / ALIGNMENT) * ALIGNMENT;
 	struct pages pages;
 
-	if (!memory_charge(device, nbytes)) {
+	if (!charge(device, nbytes)) {
 		stamp_release(writer);
 		return NULL;
 	}
@@ -152,11 +237,8 @@ static struct pool *pool_of(bi__cu_pool handle)
 
 void pools_shrink(void)
 {
-	for (struct pool *pool = &usual; pool; pool = pool == &usual ? pools : pool->next)
-		if (pool->unused > pool->threshold) {
-			sim.counts.returned += pool->unused - pool->threshold;
-			pool->unused = pool->threshold;
-		}
+	for (struct pool *pool = &usual; pool; pool = pool_after(pool))
+		sim.counts.returned += give_back(pool, pool->threshold, 0);
 }
 
 static bi__cu_result alloc_async(bi__cu_pointer *out, size_t nbytes, struct pool *pool, bi__cu_stream handle)
@@ -175,11 +257,11 @@ static bi__cu_result alloc_async(bi__cu_pointer *out, size_t nbytes, struct pool
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (!nbytes)
 		return (bi__cu_result)DECIDED_ALLOC_NOTHING;
+	reuse(pool, stream->context->device, nbytes);
 	allocation = allocate(MEMORY_POOL, stream->context, nbytes, stream_stamp(stream));
 	if (!allocation)
 		return BI__CU_ERROR_OUT_OF_MEMORY;
 	allocation->pool = pool->handle;
-	pool->unused -= nbytes < pool->unused ? nbytes : pool->unused;
 	*out = allocation->start;
 	return BI__CU_SUCCESS;
 }
@@ -254,13 +336,13 @@ bi__cu_result cuMemPoolSetAttribute(bi__cu_pool pool, unsigned what, void *value
 	return leave(code ? code : set_attribute(pool, what, value));
 }
 
-bi__cu_result cuMemPoolTrimTo(bi__cu_pool handle, size_t keep)
+bi__cu_result cuMemPoolTrimTo(bi__cu_pool handle, size_t least)
 {
 	bi__cu_result code = ENTER(cuMemPoolTrimTo);
 	struct pool *pool = code ? NULL : handle_find(OBJECT_POOL, handle, &code);
 
-	if (pool && pool->unused > keep)
-		pool->unused = keep;
+	if (pool)
+		give_back(pool, least, 0);
 	return leave(code);
 }
 
@@ -275,6 +357,7 @@ static bi__cu_result destroy_pool(bi__cu_pool handle)
 	while (*place != pool)
 		place = &(*place)->next;
 	*place = pool->next;
+	give_back(pool, 0, 1);
 	handle_destroy(handle);
 	free(pool);
 	return BI__CU_SUCCESS;
@@ -297,11 +380,14 @@ void pools_report_left(void)
 
 void pools_forget(void)
 {
-	usual.unused = 0;
+	while (usual.kept)
+		forget_kept(&usual.kept);
 	while (pools) {
 		struct pool *pool = pools;
 
 		pools = pool->next;
+		while (pool->kept)
+			forget_kept(&pool->kept);
 		free(pool);
 	}
 }
@@ -342,8 +428,9 @@ static bi__cu_result free_async(uint64_t pointer, bi__cu_stream handle)
 	action.of.freed = allocation;
 	code = stream_enqueue(stream, &action, NULL);
 	allocation->is_leaving = 1;
-	pool_of(allocation->pool)->unused += allocation->kind == MEMORY_POOL ? allocation->nbytes : 0;
 	memory_free(allocation);
+	if (allocation->kind == MEMORY_POOL)
+		keep(pool_of(allocation->pool), allocation, stream);
 	return code;
 }
 

@@ -1,6 +1,7 @@
 /* What the driver reads of a program: versions and targets of PTX text, the header of machine code. */
 #define _GNU_SOURCE
 #include <elf.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,19 +103,6 @@ static int is_in_name(char c)
 	return c == '_' || c == '$' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static int text_has_entry(const char *text, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *at = strstr(text, ".entry"); at; at = strstr(at + 1, ".entry")) {
-		const char *entry = at + strlen(".entry") + strspn(at + strlen(".entry"), " \t\n");
-
-		if (!strncmp(entry, name, length) && !is_in_name(entry[length]))
-			return 1;
-	}
-	return 0;
-}
-
 /* The code of a kernel is a section that is called after it. */
 static int machine_code_has_entry(const char *image, size_t nbytes, const char *name)
 {
@@ -130,9 +118,61 @@ static int machine_code_has_entry(const char *image, size_t nbytes, const char *
 	return found;
 }
 
+/* The text behind the name of an entry, or NULL. */
+static const char *find_entry(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = strstr(text, ".entry"); at; at = strstr(at + 1, ".entry")) {
+		const char *entry = at + strlen(".entry") + strspn(at + strlen(".entry"), " \t\n");
+
+		if (!strncmp(entry, name, length) && !is_in_name(entry[length]))
+			return entry + length;
+	}
+	return NULL;
+}
+
+int image_number(const char *image, const char *name, const char *wanted, char before)
+{
+	const char *entry = *image == ELFMAG[0] ? NULL : find_entry(image, name);
+	const char *next = entry ? strstr(entry, ".entry") : NULL, *found = entry ? strstr(entry, wanted) : NULL;
+	long product = 1;
+	char *rest;
+
+	if (found && before)
+		found = strchr(found, before);
+	if (!found || (next && found > next))
+		return 0;
+	rest = (char *)(uintptr_t)found + (before ? 1 : strlen(wanted));
+	do
+		product *= strtol(rest, &rest, 10);
+	while (*rest++ == ',');
+	return (int)product;
+}
+
+#define FATBIN_MAGIC 0xba55ed50u
+
+/* The header: magic number, version, bytes of the header, bytes behind it. Finds only text that is not compressed. */
+const char *image_content(const char *image)
+{
+	struct {
+		uint32_t magic;
+		uint16_t version, nbytes;
+		uint64_t rest;
+	} header;
+
+	if (strnlen(image, 4) < 4)
+		return image;
+	memcpy(&header.magic, image, sizeof(header.magic));
+	if (header.magic != FATBIN_MAGIC)
+		return image;
+	memcpy(&header, image, sizeof(header));
+	return memmem(image + header.nbytes, header.rest, ".version", strlen(".version"));
+}
+
 int image_has_entry(const char *image, size_t nbytes, const char *name)
 {
 	if (!*name)
 		return 0;
-	return *image == ELFMAG[0] ? machine_code_has_entry(image, nbytes, name) : text_has_entry(image, name);
+	return *image == ELFMAG[0] ? machine_code_has_entry(image, nbytes, name) : find_entry(image, name) != NULL;
 }

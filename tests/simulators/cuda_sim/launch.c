@@ -8,7 +8,6 @@
 #include "scheduler.h"
 #include "stream.h"
 
-#define MOST_THREADS 1024u
 #define MOST_SHARED 49152u
 
 static int fits(const unsigned grid[3], const unsigned block[3])
@@ -62,8 +61,10 @@ static bi__cu_result launch(bi__cu_function handle, const unsigned grid[3], cons
 		report(REPORT_WRONG_CONTEXT, "the kernel was loaded into another context than the current one");
 		return (bi__cu_result)DECIDED_WORK_IN_OTHER_CONTEXT;
 	}
-	if (extra || !fits(grid, block) || shared > MOST_SHARED - function->kernel->shared)
+	if (extra || !fits(grid, block) || shared > MOST_SHARED - (unsigned)function->shared)
 		return BI__CU_ERROR_INVALID_VALUE;
+	if (block[0] * block[1] * block[2] > (unsigned)function->most_threads)
+		return (bi__cu_result)DECIDED_TOO_MANY_THREADS;
 	action.of.launch.kernel = function->kernel;
 	memcpy(action.of.launch.grid, grid, sizeof(action.of.launch.grid));
 	memcpy(action.of.launch.block, block, sizeof(action.of.launch.block));

@@ -236,22 +236,22 @@ size_t memory_in_use(int device)
 	return in_use[device];
 }
 
-static size_t rounded(size_t nbytes)
+size_t memory_rounded(size_t nbytes)
 {
 	return (nbytes + 511) / 512 * 512;
 }
 
 int memory_charge(int device, size_t nbytes)
 {
-	if (nbytes > TOTAL || rounded(nbytes) > TOTAL - in_use[device])
+	if (nbytes > TOTAL || memory_rounded(nbytes) > TOTAL - in_use[device])
 		return 0;
-	in_use[device] += rounded(nbytes);
+	in_use[device] += memory_rounded(nbytes);
 	return 1;
 }
 
 void memory_refund(int device, size_t nbytes)
 {
-	in_use[device] -= rounded(nbytes);
+	in_use[device] -= memory_rounded(nbytes);
 }
 
 void memory_report_left(void)

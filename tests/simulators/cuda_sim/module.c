@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "context.h"
 #include "scheduler.h"
 #include "user_kernels.h"
@@ -63,6 +64,9 @@ static bi__cu_result load(bi__cu_module *out, const void *image)
 
 	if (!out || !image)
 		return BI__CU_ERROR_INVALID_VALUE;
+	image = image_content(image);
+	if (!image)
+		return BI__CU_ERROR_INVALID_IMAGE;
 	code = image_check(image, &nbytes);
 	if (!code && switched(SWITCH_load_waits))
 		code = context_drain(context);
@@ -127,6 +131,15 @@ bi__cu_result cuModuleUnload(bi__cu_module module)
 	return leave(code ? code : unload(module));
 }
 
+static void set_limits(struct function *function, const char *name)
+{
+	const char *image = function->module->image;
+	int threads = image_number(image, name, ".maxntid", '\0'), shared = image_number(image, name, ".shared", '[');
+
+	function->most_threads = threads ? threads : MOST_THREADS;
+	function->shared = shared ? shared : (int)function->kernel->shared;
+}
+
 static bi__cu_result get_function(bi__cu_function *out, bi__cu_module handle, const char *name)
 {
 	bi__cu_result code;
@@ -138,6 +151,10 @@ static bi__cu_result get_function(bi__cu_function *out, bi__cu_module handle, co
 		return code;
 	if (!out || !name)
 		return BI__CU_ERROR_INVALID_VALUE;
+	/* With lazy loading the code of the kernel is loaded now, so it is a call like cuModuleLoadData. */
+	code = capture_admits_unsafe();
+	if (code)
+		return code;
 	kernel = image_has_entry(module->image, module->nbytes, name) ? sim_kernel_find(name) : NULL;
 	if (!kernel && image_has_entry(module->image, module->nbytes, name))
 		kernel = user_kernel_find(name);
@@ -148,7 +165,8 @@ static bi__cu_result get_function(bi__cu_function *out, bi__cu_module handle, co
 			break;
 	if (!function) {
 		function = must_alloc(1, sizeof(*function));
-		*function = (struct function){ module->functions, NULL, module, kernel };
+		*function = (struct function){ module->functions, NULL, module, kernel, 0, 0 };
+		set_limits(function, name);
 		function->handle = handle_make(OBJECT_FUNCTION, function);
 		module->functions = function;
 	}
@@ -161,4 +179,24 @@ bi__cu_result cuModuleGetFunction(bi__cu_function *function, bi__cu_module modul
 	bi__cu_result code = ENTER(cuModuleGetFunction);
 
 	return leave(code ? code : get_function(function, module, name));
+}
+
+static bi__cu_result get_attribute(int *value, unsigned what, bi__cu_function handle)
+{
+	bi__cu_result code;
+	const struct function *function = handle_find(OBJECT_FUNCTION, handle, &code);
+
+	if (!function)
+		return code;
+	if (!value || (what != BI__CU_FUNCTION_MAX_THREADS && what != BI__CU_FUNCTION_SHARED))
+		return BI__CU_ERROR_INVALID_VALUE;
+	*value = what == BI__CU_FUNCTION_SHARED ? function->shared : function->most_threads;
+	return BI__CU_SUCCESS;
+}
+
+bi__cu_result cuFuncGetAttribute(int *value, unsigned what, bi__cu_function function)
+{
+	bi__cu_result code = ENTER(cuFuncGetAttribute);
+
+	return leave(code ? code : get_attribute(value, what, function));
 }

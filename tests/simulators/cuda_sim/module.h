@@ -5,11 +5,14 @@
 #include "clock.h"
 #include "work.h"
 
+#define MOST_THREADS 1024
+
 struct function {
 	struct function *next;
 	bi__cu_function handle;
 	struct module *module;
 	const struct sim_kernel *kernel;
+	int most_threads, shared; /* of a block; bytes of static shared memory */
 };
 
 struct module {
@@ -27,6 +30,10 @@ struct module {
 /* INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION, NO_BINARY_FOR_GPU, or 0 and the number of its bytes. */
 bi__cu_result image_check(const void *image, size_t *nbytes);
 int image_has_entry(const char *image, size_t nbytes, const char *name);
+/* The image itself, or the PTX text in a fatbin; NULL: there is none. */
+const char *image_content(const char *image);
+/* The product of the numbers behind a directive of an entry of PTX text (".maxntid"), or 0. */
+int image_number(const char *image, const char *name, const char *directive, char before);
 
 /* module.c */
 void modules_destroy_of(struct context *context);

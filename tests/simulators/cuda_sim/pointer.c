@@ -105,12 +105,31 @@ static void answer(const struct allocation *a, uint64_t pointer, unsigned what, 
 	}
 }
 
+/*
+ * Is there no context, and the attribute depends on it? Programs ask the others to find out which context to enter
+ * (seen: nixl 227).
+ */
+static int lacks_context(unsigned what)
+{
+	static const unsigned char are_independent[BI__CU_POINTER_MAPPED + 1] = {
+		[BI__CU_POINTER_CONTEXT] = 1,
+		[BI__CU_POINTER_MEMORY_TYPE] = 1,
+		[BI__CU_POINTER_IS_MANAGED] = 1,
+		[BI__CU_POINTER_DEVICE_ORDINAL] = 1,
+	};
+
+	return !thread_top() &&
+	       (what == BI__CU_POINTER_DEVICE_POINTER || (switched(SWITCH_context_needed) && !are_independent[what]));
+}
+
 static bi__cu_result get_one(void *value, unsigned what, uint64_t pointer)
 {
 	const struct allocation *allocation = find(pointer);
 
 	if (!value || !is_attribute(what))
 		return BI__CU_ERROR_INVALID_VALUE;
+	if (lacks_context(what))
+		return BI__CU_ERROR_INVALID_CONTEXT;
 	if (!allocation)
 		return (bi__cu_result)DECIDED_ATTRIBUTE_OF_UNKNOWN;
 	if (what == BI__CU_POINTER_HOST_POINTER && !is_for_cpu(allocation))
@@ -135,6 +154,9 @@ static bi__cu_result get_all(unsigned count, const unsigned *what, void **values
 	for (unsigned i = 0; i < count; i++)
 		if (!values[i] || !is_attribute(what[i]))
 			return BI__CU_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < count; i++)
+		if (lacks_context(what[i]))
+			return (bi__cu_result)DECIDED_DEVICE_POINTER_WITHOUT_CONTEXT;
 	for (unsigned i = 0; i < count; i++)
 		answer(allocation, pointer, what[i], values[i]);
 	return allocation ? BI__CU_SUCCESS : (bi__cu_result)DECIDED_ATTRIBUTES_OF_UNKNOWN;

@@ -44,11 +44,16 @@ extern struct sim sim;
 struct context;
 struct stream;
 
+struct current {
+	struct context *context;
+	bi__cu_context handle; /* by which it was made current */
+};
+
 /* What the simulator knows about a thread that has called it. */
 struct thread {
 	struct thread *next;
 	unsigned number; /* 1: the first */
-	struct context **stack; /* the current context is the last */
+	struct current *stack; /* the current context is the last */
 	size_t depth, capacity;
 	unsigned capture_mode;
 	enum entry entry; /* of the call that it is in */
@@ -142,7 +147,9 @@ void forget_stacks(void);
 /* Any thread, no lock: is this the child of a fork? */
 int is_forked(void);
 void watch_forks(void);
-void thread_push(struct context *context);
+void thread_push(struct context *context, bi__cu_context handle);
+/* NULL: there is none. */
+bi__cu_context thread_top_handle(void);
 struct context *thread_top(void);
 
 /* handle.c: handles are addresses that nobody can read, and none is given out twice. */

@@ -210,8 +210,16 @@ bi__cu_result cuStreamDestroy_v2(bi__cu_stream stream)
 	return leave(code ? code : destroy_stream(stream));
 }
 
-/* The context of a green context, and the green context: nothing is called with them. */
+/* The green context: nothing is called with it. */
 #define GREEN ((uintptr_t)0x9000)
+
+/* What cuCtxFromGreenCtx gives. */
+static bi__cu_context green_of(struct context *context)
+{
+	if (!context->green)
+		context->green = handle_make(OBJECT_CONTEXT, context);
+	return context->green;
+}
 
 static int is_green(const struct stream *stream)
 {
@@ -227,7 +235,7 @@ static bi__cu_result get_context(bi__cu_stream handle, bi__cu_context *out)
 		return code;
 	if (!out)
 		return BI__CU_ERROR_INVALID_VALUE;
-	*out = is_green(stream) ? (bi__cu_context)GREEN : stream->context->handle;
+	*out = is_green(stream) ? green_of(stream->context) : stream->context->handle;
 	return BI__CU_SUCCESS;
 }
 

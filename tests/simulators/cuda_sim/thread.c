@@ -83,26 +83,33 @@ void forget_stacks(void)
 		if (thread->depth)
 			report(REPORT_CONTEXT_STACK,
 			       "thread %u has %zu contexts on its stack, the last is of device %d", thread->number,
-			       thread->depth, thread->stack[thread->depth - 1]->device);
+			       thread->depth, thread->stack[thread->depth - 1].context->device);
 		thread->depth = 0;
 		thread->capture_mode = BI__CU_CAPTURE_MODE_GLOBAL;
 	}
 }
 
-void thread_push(struct context *context)
+void thread_push(struct context *context, bi__cu_context handle)
 {
 	struct thread *thread = thread_self();
 
 	if (thread->depth == thread->capacity) {
 		thread->capacity = thread->capacity ? 2 * thread->capacity : 8;
-		thread->stack = must_grow(thread->stack, thread->capacity, sizeof(struct context *));
+		thread->stack = must_grow(thread->stack, thread->capacity, sizeof(*thread->stack));
 	}
-	thread->stack[thread->depth++] = context;
+	thread->stack[thread->depth++] = (struct current){ context, handle };
 }
 
 struct context *thread_top(void)
 {
 	const struct thread *thread = thread_self();
 
-	return thread->depth ? thread->stack[thread->depth - 1] : NULL;
+	return thread->depth ? thread->stack[thread->depth - 1].context : NULL;
+}
+
+bi__cu_context thread_top_handle(void)
+{
+	const struct thread *thread = thread_self();
+
+	return thread->depth ? thread->stack[thread->depth - 1].handle : NULL;
 }
