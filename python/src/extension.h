@@ -34,6 +34,9 @@
 #include "buffer_interface/cai.h"
 #include "buffer_interface/dlpack.h"
 
+/* A method of an array, or a function of the module, with METH_FASTCALL | METH_KEYWORDS. */
+typedef PyObject *bip_method(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
 #if PY_VERSION_HEX >= 0x030D0000
 #define BIP_LOCK(object) Py_BEGIN_CRITICAL_SECTION(object);
 #define BIP_UNLOCK() Py_END_CRITICAL_SECTION()

@@ -19,8 +19,8 @@ PyObject *bip_dlpack_capsule(void); /* dlpack_table.c: __dlpack_c_exchange_api__
  */
 PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count); /* native.c: __buffer_interface__ */
 PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure); /* cai.c */
-PyObject *bip_cuda_array_interface(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names); /* dlpack.c */
+bip_method bip_cuda_array_interface;
+bip_method bip_dlpack; /* dlpack.c */
 PyObject *bip_dlpack_device(PyObject *self, PyObject *none);
 PyObject *bip_get_array_interface(PyObject *self, void *closure); /* host.c */
 PyObject *bip_get_array_struct(PyObject *self, void *closure);

@@ -58,8 +58,7 @@ int bip_refuse_masked(PyObject *object);
 /* order.c: returns true for numpy.ndarray and types derived from it. */
 int bip_is_ndarray(PyTypeObject *type);
 
-/* import.c: buffer_interface(obj, ...), METH_FASTCALL | METH_KEYWORDS. */
-PyObject *bip_buffer_interface(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
+bip_method bip_buffer_interface; /* import.c: buffer_interface(obj, ...) */
 /*
  * import.c: returns buffer_interface(obj), or the object itself if it is a BufferInterface. The result is a new
  * reference.

@@ -54,7 +54,7 @@ int bip_fill_view(struct bi_view *view, PyObject *value, PyObject *stream);
 /* Enqueues a fill with the bytes of an element. */
 int bip_fill_element(const struct bi_view *view, const void *element, PyObject *stream);
 
-PyObject *bip_fill(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+bip_method bip_fill;
 PyObject *bip_item(PyObject *self, PyObject *const *args, Py_ssize_t count);
 
 /* Copies -------------------------------------------------------------------------------------------- copies.c */
@@ -62,18 +62,11 @@ PyObject *bip_item(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* Enqueues the assignment dst[...] = value. `value` is an array or a scalar. `dst` is a BufferInterface. */
 int bip_assign(PyObject *dst, PyObject *value, PyObject *stream);
 
-PyObject *bip_copy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_from_numpy(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_copyto(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_asarray(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
+bip_method bip_copy, bip_to, bip_from_numpy, bip_copyto, bip_asarray;
 
 /* New arrays ---------------------------------------------------------------------------------------- create.c */
 
-PyObject *bip_empty(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_zeros(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_full(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_empty_like(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
+bip_method bip_empty, bip_zeros, bip_full, bip_empty_like;
 
 /* Order of work -------------------------------------------------------------------------------------- order.c */
 
@@ -81,11 +74,10 @@ PyObject *bip_synchronize(PyObject *self, PyObject *none);
 PyObject *bip_acquire(PyObject *self, PyObject *stream);
 PyObject *bip_hand_back(PyObject *self, PyObject *stream);
 /* The method join(*streams), and the function join(streams, into, device). */
-PyObject *bip_join(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+bip_method bip_join, bip_join_streams;
 /* _mark() and _is_complete(), which ready() needs. */
 PyObject *bip_mark(PyObject *module, PyObject *array);
 PyObject *bip_is_complete(PyObject *module, PyObject *mark);
-PyObject *bip_join_streams(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
 /* Release ------------------------------------------------------------------------------------------ release.c */
 
@@ -101,12 +93,12 @@ Py_ssize_t bip_length(PyObject *self);
 PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *bip_get_T(PyObject *self, void *closure);
 PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count);
-PyObject *bip_view_as(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+bip_method bip_view_as;
 PyObject *bip_broadcast_to(PyObject *self, PyObject *shape);
 
 /* map() ------------------------------------------------------------------------------------------------ map.c */
 
-PyObject *bip_map(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+bip_method bip_map;
 extern PyTypeObject bip_map_type;
 
 /* Operators ---------------------------------------------------------------------------------------- numbers.c */
@@ -115,16 +107,8 @@ extern PyNumberMethods bip_number_methods;
 
 /* Functions of _array.py ------------------------------------------------------------------------- in_python.c */
 
-PyObject *bip_numpy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_tolist(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_tobytes(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_deepcopy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_reduce(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_ravel(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_squeeze(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_to_device(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_html(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
-PyObject *bip_ready(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+bip_method bip_numpy, bip_tolist, bip_tobytes, bip_deepcopy, bip_reduce, bip_ravel, bip_squeeze, bip_to_device;
+bip_method bip_html, bip_ready;
 PyObject *bip_copy_protocol(PyObject *self, PyObject *none);
 PyObject *bip_get_mT(PyObject *self, void *closure);
 PyObject *bip_iterate(PyObject *self);
@@ -142,6 +126,6 @@ PyObject *bip_call_python(const char *name, PyObject *self, PyObject *const *arg
 
 /* shares_memory() ---------------------------------------------------------------------------------- sharing.c */
 
-PyObject *bip_shares_memory(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names);
+bip_method bip_shares_memory;
 
 #endif
