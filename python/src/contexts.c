@@ -70,16 +70,18 @@ static int is_same_location(const struct bi_location *a, const struct bi_locatio
 	return a->context == b->context && strcmp(a->device, b->device) == 0;
 }
 
-static void mark_used_locked(int i)
+/* Marks entry i as used. Returns an owned reference to its context. */
+static struct bi_context *use_context_locked(int i)
 {
 	entries[i].used = ++clock_of_uses;
+	return bi_context_retain(entries[i].context);
 }
 
-/* Marks entry i as used. Returns an owned reference to its context. */
-static struct bi_context *use_entry_locked(int i)
+/* Marks entry i as used. Returns an owned reference to its queue. */
+static struct bi_stream *use_queue_locked(int i)
 {
-	mark_used_locked(i);
-	return bi_context_retain(entries[i].context);
+	entries[i].used = ++clock_of_uses;
+	return bi_stream_retain(entries[i].queue);
 }
 
 /* Finds a context by its location. Returns an owned reference, or NULL. */
@@ -87,25 +89,19 @@ static struct bi_context *find_context_locked(const struct bi_location *location
 {
 	for (int i = 0; i < MOST; i++)
 		if (entries[i].context && is_same_location(&entries[i].location, location))
-			return use_entry_locked(i);
+			return use_context_locked(i);
 	return NULL;
 }
 
 /* Finds the opened context of a CUDA device, without a device string. Returns an owned reference, or NULL. */
-static struct bi_context *find_cuda_locked(int ordinal)
-{
-	for (int i = 0; i < MOST; i++)
-		if (entries[i].context && entries[i].cuda == ordinal)
-			return use_entry_locked(i);
-	return NULL;
-}
-
 static struct bi_context *look_up_cuda(int ordinal)
 {
-	struct bi_context *found;
+	struct bi_context *found = NULL;
 
 	lock_cache();
-	found = find_cuda_locked(ordinal);
+	for (int i = 0; i < MOST && !found; i++)
+		if (entries[i].context && entries[i].cuda == ordinal)
+			found = use_context_locked(i);
 	unlock_cache();
 	return found;
 }
@@ -386,18 +382,6 @@ static int context_at_found(int rc, const struct bi_location *location, const st
 	return bip_check(rc, err, bip_raise_import);
 }
 
-/* Finds the stream of a command queue. Returns an owned reference, or NULL. */
-static struct bi_stream *find_queue_locked(uintptr_t queue)
-{
-	for (int i = 0; i < MOST; i++) {
-		if (!entries[i].queue || bi_stream_handle(entries[i].queue) != queue)
-			continue;
-		mark_used_locked(i);
-		return bi_stream_retain(entries[i].queue);
-	}
-	return NULL;
-}
-
 /*
  * Stores the queue in the entry of its context. Releases the queue that was stored there before. Does nothing if the
  * context is no longer in the cache.
@@ -438,32 +422,23 @@ static int wrap_queue(uintptr_t queue, struct bi_stream **out)
 
 int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out)
 {
+	*out = NULL;
 	lock_cache();
-	*out = find_queue_locked(queue);
+	for (int i = 0; i < MOST && !*out; i++)
+		if (entries[i].queue && bi_stream_handle(entries[i].queue) == queue)
+			*out = use_queue_locked(i);
 	unlock_cache();
 	return *out ? 0 : wrap_queue(queue, out);
-}
-
-/* Returns the index of the entry whose queue the object stands for, or -1. */
-static int find_named_locked(const PyObject *object)
-{
-	for (int i = 0; i < MOST; i++)
-		if (entries[i].named_by == object)
-			return i;
-	return -1;
 }
 
 struct bi_stream *bip_stream_named_by(const PyObject *object)
 {
 	struct bi_stream *found = NULL;
-	int i;
 
 	lock_cache();
-	i = find_named_locked(object);
-	if (i >= 0) {
-		mark_used_locked(i);
-		found = bi_stream_retain(entries[i].queue);
-	}
+	for (int i = 0; i < MOST && !found; i++)
+		if (entries[i].named_by == object)
+			found = use_queue_locked(i);
 	unlock_cache();
 	return found;
 }
