@@ -10,23 +10,19 @@ PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	long long flags = 0;
 
-	if (count > 1) {
-		PyErr_Format(PyExc_TypeError, "__buffer_interface__() takes at most 1 argument, not %zd", count);
-		return NULL;
-	}
+	if (count > 1)
+		return PyErr_Format(PyExc_TypeError, "__buffer_interface__() takes at most 1 argument, not %zd", count);
 	if (count)
 		flags = PyLong_AsLongLong(args[0]);
 	if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError))
 		PyErr_Format(bip_UnsupportedError, "flags is %S, not an int of 64 bits [B-48]", bip_printable(args[0]));
 	if ((flags == -1 && PyErr_Occurred()) || bip_refuse_released(self))
 		return NULL;
-	if (flags & 0xffff & ~BI_ACQUIRE_READY) {
-		PyErr_Format(
+	if (flags & 0xffff & ~BI_ACQUIRE_READY)
+		return PyErr_Format(
 			bip_UnsupportedError,
 			"flags has the demands 0x%x, and BI_ACQUIRE_READY (1) is the only one that is known [B-48]",
 			(unsigned)flags & 0xffff);
-		return NULL;
-	}
 	return flags & BI_ACQUIRE_READY && bip_wait(self) ? NULL : Py_NewRef(self);
 }
 
@@ -34,8 +30,7 @@ static int check_type(PyObject *object)
 {
 	if (BIP_CHECK(object))
 		return 0;
-	PyErr_Format(PyExc_TypeError, "a BufferInterface is needed, not %.100s", Py_TYPE(object)->tp_name);
-	return -1;
+	return bip_refuse(PyExc_TypeError, "a BufferInterface is needed, not %.100s", Py_TYPE(object)->tp_name);
 }
 
 /*

@@ -383,10 +383,8 @@ static int import_anywhere(const struct bi_cai *cai, const struct bip_request *r
 		if (find_device(cai, &ordinal) || import_on(ordinal, cai, request, owner, found, &outcome))
 			return -1;
 	}
-	if (outcome.status) {
-		bip_raise_import(outcome.status, &outcome.err);
-		return -1;
-	}
+	if (outcome.status)
+		return bip_check(outcome.status, &outcome.err, bip_raise_import);
 	if (atomic_load_explicit(&last_device, memory_order_relaxed) != ordinal)
 		atomic_store(&last_device, ordinal);
 	if (cai->stream_kind != BI_CAI_STREAM_GIVEN && !request->producer_stream)
@@ -406,13 +404,9 @@ static int check_mask(PyObject *object, int has_cai, const struct members *membe
 	if (has_cai < 0)
 		return -1;
 	if (!has_cai)
-		PyErr_Format(PyExc_TypeError, "mask is of type %.100s, which has no __cuda_array_interface__ [C3]",
-			     Py_TYPE(object)->tp_name);
-	else if (value_of(members, MASK))
-		PyErr_SetString(bip_UnsupportedError, "the mask has a mask of its own [C3]");
-	else
-		return 0;
-	return -1;
+		return bip_refuse(PyExc_TypeError, "mask is of type %.100s, which has no __cuda_array_interface__ [C3]",
+				  Py_TYPE(object)->tp_name);
+	return value_of(members, MASK) ? bip_refuse(bip_UnsupportedError, "the mask has a mask of its own [C3]") : 0;
 }
 
 /* Imports an array and its mask. The memories of both keep both objects alive. */

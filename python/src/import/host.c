@@ -19,23 +19,19 @@
 
 static int refuse_suboffsets(const Py_buffer *buffer)
 {
-	for (int i = 0; i < buffer->ndim; i++) {
-		if (buffer->suboffsets[i] < 0)
-			continue;
-		PyErr_Format(bip_InvalidArrayError, "suboffsets[%d] is %zd: arrays of pointers are not supported", i,
-			     buffer->suboffsets[i]);
-		return -1;
-	}
+	for (int i = 0; i < buffer->ndim; i++)
+		if (buffer->suboffsets[i] >= 0)
+			return bip_refuse(bip_InvalidArrayError,
+					  "suboffsets[%d] is %zd: arrays of pointers are not supported", i,
+					  buffer->suboffsets[i]);
 	return 0;
 }
 
 static int read_shape(const Py_buffer *buffer, int64_t shape[BI_MAX_NDIM], int64_t strides[BI_MAX_NDIM])
 {
-	if (buffer->ndim < 0 || buffer->ndim > BI_MAX_NDIM || (buffer->ndim && !buffer->shape)) {
-		PyErr_Format(bip_InvalidArrayError, "the buffer has %d dimensions%s, the limit is %d", buffer->ndim,
-			     buffer->shape ? "" : " without a shape", BI_MAX_NDIM);
-		return -1;
-	}
+	if (buffer->ndim < 0 || buffer->ndim > BI_MAX_NDIM || (buffer->ndim && !buffer->shape))
+		return bip_refuse(bip_InvalidArrayError, "the buffer has %d dimensions%s, the limit is %d",
+				  buffer->ndim, buffer->shape ? "" : " without a shape", BI_MAX_NDIM);
 	for (int i = 0; i < buffer->ndim; i++)
 		shape[i] = buffer->shape[i];
 	for (int i = 0; buffer->strides && i < buffer->ndim; i++)
@@ -56,10 +52,9 @@ static int check_length(const Py_buffer *buffer)
 	}
 	if (!is_beyond && needed <= buffer->len)
 		return 0;
-	PyErr_Format(bip_InvalidArrayError,
-		     "the buffer has %zd bytes, which is less than its shape and its item size %zd need", buffer->len,
-		     buffer->itemsize);
-	return -1;
+	return bip_refuse(bip_InvalidArrayError,
+			  "the buffer has %zd bytes, which is less than its shape and its item size %zd need",
+			  buffer->len, buffer->itemsize);
 }
 
 /* Completes the layout. A buffer without strides is in C order. */
@@ -234,9 +229,8 @@ int bip_refuse_masked(PyObject *object)
 		return 0;
 	if (is_masked < 0 && !PyErr_ExceptionMatches(PyExc_ValueError))
 		return -1;
-	PyErr_Format(bip_UnsupportedError, "an array of type %.100s has a mask, which would be lost [H5]",
-		     Py_TYPE(object)->tp_name);
-	return -1;
+	return bip_refuse(bip_UnsupportedError, "an array of type %.100s has a mask, which would be lost [H5]",
+			  Py_TYPE(object)->tp_name);
 }
 
 /* Returns true for a type derived from numpy.generic. */
@@ -309,10 +303,7 @@ static int get_value(PyObject *dict, PyObject *key, int required, PyObject **out
 	if (*out && *out != Py_None)
 		return 0;
 	Py_CLEAR(*out);
-	if (!required)
-		return 0;
-	PyErr_Format(PyExc_KeyError, "__array_interface__ has no '%U'", key);
-	return -1;
+	return required ? bip_refuse(PyExc_KeyError, "__array_interface__ has no '%U'", key) : 0;
 }
 
 static int read_type(PyObject *dict, struct bi_dtype *out, PyObject **descr)
@@ -390,8 +381,7 @@ static int check_no_mask(PyObject *dict)
 	if (!mask)
 		return 0;
 	Py_DECREF(mask);
-	PyErr_SetString(bip_UnsupportedError, "__array_interface__ has a mask, which would be lost [H5]");
-	return -1;
+	return bip_refuse(bip_UnsupportedError, "__array_interface__ has a mask, which would be lost [H5]");
 }
 
 /* Computes the address of the first element, and checks that all elements lie inside the buffer. */
@@ -400,17 +390,13 @@ static int locate_in_buffer(const Py_buffer *buffer, struct description *array)
 	int64_t first, end;
 
 	bi_layout_extent(&array->layout, &first, &end);
-	if (!PyBuffer_IsContiguous(buffer, 'C')) {
-		PyErr_SetString(bip_InvalidArrayError,
-				"data is a buffer that is not contiguous, in which offset has no meaning [H5]");
-		return -1;
-	}
-	if (array->offset < -first || array->offset > buffer->len || end > buffer->len - array->offset) {
-		PyErr_Format(bip_InvalidArrayError,
-			     "the array reaches bytes [%lld, %lld) from offset %lld in a buffer of %zd bytes [H5]",
-			     (long long)first, (long long)end, (long long)array->offset, buffer->len);
-		return -1;
-	}
+	if (!PyBuffer_IsContiguous(buffer, 'C'))
+		return bip_refuse(bip_InvalidArrayError,
+				  "data is a buffer that is not contiguous, in which offset has no meaning [H5]");
+	if (array->offset < -first || array->offset > buffer->len || end > buffer->len - array->offset)
+		return bip_refuse(bip_InvalidArrayError,
+				  "the array reaches bytes [%lld, %lld) from offset %lld in a buffer of %zd bytes [H5]",
+				  (long long)first, (long long)end, (long long)array->offset, buffer->len);
 	array->address = (uintptr_t)buffer->buf + (uint64_t)array->offset;
 	array->readonly = buffer->readonly;
 	return 0;
@@ -435,11 +421,9 @@ static int import_dict(PyObject *object, PyObject *dict, struct bip_found *found
 	struct description array = { .descr = NULL, .address = 0, .offset = 0, .readonly = 0, .data = NULL };
 	int rc = -1;
 
-	if (!PyDict_Check(dict)) {
-		PyErr_Format(PyExc_TypeError, "__array_interface__ is of type %.100s, not a dict",
-			     Py_TYPE(dict)->tp_name);
-		return -1;
-	}
+	if (!PyDict_Check(dict))
+		return bip_refuse(PyExc_TypeError, "__array_interface__ is of type %.100s, not a dict",
+				  Py_TYPE(dict)->tp_name);
 	if (check_no_mask(dict) || read_layout(dict, &array) || read_data(object, dict, &array))
 		goto done;
 	if (array.data)
@@ -509,10 +493,8 @@ static int read_struct_type(const struct bip_array_struct *array, struct bi_dtyp
 	*descr = NULL;
 	PyOS_snprintf(typestr, sizeof(typestr), "%c%c%d", is_native == is_little ? '<' : '>', array->typekind, units);
 	rc = bi_dtype_parse(typestr, out, &err);
-	if (rc) {
-		bip_raise_import(rc, &err);
-		return -1;
-	}
+	if (rc)
+		return bip_check(rc, &err, bip_raise_import);
 	return array->flags & HAS_DESCR && array->descr ? bip_descr_for(array->descr, typestr, "", descr) : 0;
 }
 

@@ -59,9 +59,8 @@ static int read_word(const char *name, PyObject *value, struct arguments *out)
 		return bip_read_protocol(value, &request->protocol);
 	else if (strcmp(name, "copy") == 0)
 		return read_truth(name, value, &out->copy);
-	else {
+	else
 		return bip_refuse(PyExc_TypeError, "buffer_interface() has no argument '%s'", name);
-	}
 	return 0;
 }
 
@@ -169,8 +168,6 @@ static int finish_reading(const struct bi_view *view)
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_view_synchronize(view, &err);
 	Py_END_ALLOW_THREADS
-	if (!rc)
-		return 0;
 	return bip_check(rc, &err, bip_raise);
 }
 

@@ -185,15 +185,15 @@ static int check_types(const struct bi_layout *dst, const struct bi_layout *src)
 	bi_dtype_name(dst->dtype, to);
 	bi_dtype_name(src->dtype, from);
 	if (!bi_dtype_equal(dst->dtype, src->dtype))
-		PyErr_Format(PyExc_TypeError,
-			     "the destination has elements of type %s, the source of %s, and nothing is converted: "
-			     "convert the source before, for example by NumPy's astype('%s')",
-			     to, from, to);
-	else if (!is_same_structure(dst, src))
-		PyErr_Format(PyExc_TypeError, "the destination and the source have different fields in their %s", to);
-	else
-		return 0;
-	return -1;
+		return bip_refuse(
+			PyExc_TypeError,
+			"the destination has elements of type %s, the source of %s, and nothing is converted: "
+			"convert the source before, for example by NumPy's astype('%s')",
+			to, from, to);
+	if (!is_same_structure(dst, src))
+		return bip_refuse(PyExc_TypeError, "the destination and the source have different fields in their %s",
+				  to);
+	return 0;
 }
 
 /* Makes a view without the leading axes of extent 1 that the destination does not have. */

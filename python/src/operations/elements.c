@@ -112,10 +112,9 @@ static int complete_index(const struct bi_view *view, const int64_t *given, int 
 		memcpy(index, given, (size_t)count * sizeof(*index));
 	else if (count < 2)
 		return unravel_position(view, count ? given[0] : 0, index);
-	else {
+	else
 		return bip_refuse(PyExc_ValueError, "item() has %d indices, the array %d dimensions", count,
 				  layout.ndim);
-	}
 	return 0;
 }
 
