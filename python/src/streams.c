@@ -154,11 +154,10 @@ static PyObject *only_with_handle(PyObject *object, uintptr_t handle)
 /* CuPy's current stream object, as a new reference; or NULL, perhaps with an exception. */
 static PyObject *current_stream_of_cupy(void)
 {
-	PyObject *name = PyUnicode_FromString("cupy.cuda"), *module = name ? PyImport_GetModule(name) : NULL;
-	PyObject *stream = module ? PyObject_CallMethod(module, "get_current_stream", NULL) : NULL;
+	PyObject *function = bip_imported("cupy.cuda", "get_current_stream");
+	PyObject *stream = function ? PyObject_CallNoArgs(function) : NULL;
 
-	Py_XDECREF(name);
-	Py_XDECREF(module);
+	Py_XDECREF(function);
 	return stream;
 }
 

@@ -8,21 +8,7 @@
 
 #include "base/dtype.h"
 #include "base/errors.h"
-
-/* Returns a new reference to a module that has been imported, or NULL without an exception. */
-static PyObject *find_module(const char *name)
-{
-	PyObject *key = PyUnicode_FromString(name);
-	PyObject *module = key ? PyImport_GetModule(key) : NULL;
-
-	Py_XDECREF(key);
-	/* None in sys.modules means that the import of the module is forbidden. */
-	if (module == Py_None)
-		Py_CLEAR(module);
-	if (!module)
-		PyErr_Clear();
-	return module;
-}
+#include "base/names.h"
 
 static int refuse_type(PyObject *object)
 {
@@ -190,16 +176,6 @@ static int from_numpy(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
 	return rc;
 }
 
-/* Sets *out to the type numpy.dtype, or to NULL if NumPy was not imported. */
-static int numpy_dtype_type(PyObject **out)
-{
-	PyObject *numpy = find_module("numpy");
-
-	*out = numpy ? PyObject_GetAttrString(numpy, "dtype") : NULL;
-	Py_XDECREF(numpy);
-	return numpy && !*out ? -1 : 0;
-}
-
 /*
  * Reads a class as an element type: a class of Python (bool, int, float, complex), or any class that numpy.dtype
  * accepts.
@@ -281,7 +257,8 @@ int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject *
 		return from_text(object, out);
 	if (PyList_Check(object))
 		return from_descr(object, out, descr);
-	if (numpy_dtype_type(&numpy_dtype))
+	numpy_dtype = bip_imported("numpy", "dtype");
+	if (!numpy_dtype && PyErr_Occurred())
 		return -1;
 	if (PyType_Check(object))
 		rc = from_class(object, numpy_dtype, out, descr);

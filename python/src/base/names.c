@@ -59,3 +59,15 @@ int bip_type_has(PyTypeObject *type, PyObject *name)
 	Py_XDECREF(found);
 	return found != NULL;
 }
+
+PyObject *bip_imported(const char *module_name, const char *name)
+{
+	PyObject *key = PyUnicode_FromString(module_name);
+	PyObject *module = key ? PyImport_GetModule(key) : NULL;
+	/* None in sys.modules means that the import of the module is forbidden. */
+	PyObject *value = module && module != Py_None ? PyObject_GetAttrString(module, name) : NULL;
+
+	Py_XDECREF(key);
+	Py_XDECREF(module);
+	return value;
+}

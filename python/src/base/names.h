@@ -10,7 +10,7 @@
 	X(__cuda_array_interface__) X(__cuda_stream__) X(__dlpack__) X(__dlpack_c_exchange_api__) X(__dlpack_device__) \
 	X(backend) X(base_data) X(buffer) X(buffer_interface_version) X(command_execution_status) X(context) X(copy) \
 	X(cuda_stream) X(data) X(descr) X(device) X(dl_device) X(dtype) X(events) X(handle) X(host_pointer) X(int_ptr) \
-	X(itemsize) X(mask) X(max_version) X(nbytes) X(ndarray) X(ndim) X(numpy) X(offset) X(ptr) X(queue) X(readonly) \
+	X(itemsize) X(mask) X(max_version) X(nbytes) X(ndim) X(offset) X(ptr) X(queue) X(readonly) \
 	X(shape) X(size) X(stream) X(strides) X(to_numpy) X(typestr) X(value) X(version)
 /* clang-format on */
 
@@ -40,5 +40,7 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name);
 /* Returns true if bip_type_attribute finds one. Runs no code of the object, as PyObject_HasAttr does. */
 int bip_type_has(PyTypeObject *type, PyObject *name);
+/* Returns an attribute of a module. Returns NULL without an exception if the module has not been imported. */
+PyObject *bip_imported(const char *module_name, const char *name);
 
 #endif

@@ -57,6 +57,11 @@ int bip_refuse_masked(PyObject *object);
 
 /* order.c: returns true for numpy.ndarray and types derived from it. */
 int bip_is_ndarray(PyTypeObject *type);
+/*
+ * order.c: returns numpy.ndarray if it is already known, or if `type` or one of its bases has that name. Otherwise
+ * returns NULL.
+ */
+PyTypeObject *bip_find_ndarray(PyTypeObject *type);
 
 bip_method bip_buffer_interface; /* import.c: buffer_interface(obj, ...) */
 /*

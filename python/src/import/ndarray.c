@@ -93,32 +93,19 @@ static int members_agree(const struct ndarray *array, const struct bip_array_str
 			   memcmp(array->strides, described->strides, nbytes) == 0);
 }
 
-/* Returns true if the type is numpy.ndarray itself, not another type of the same name. */
-static int is_numpy_ndarray(PyTypeObject *type)
-{
-	PyObject *name = PyUnicode_FromString("numpy"), *numpy = name ? PyImport_GetModule(name) : NULL;
-	PyObject *class = numpy ? PyObject_GetAttrString(numpy, "ndarray") : NULL;
-	int is_same = class == (PyObject *)type;
-
-	Py_XDECREF(name);
-	Py_XDECREF(numpy);
-	Py_XDECREF(class);
-	PyErr_Clear();
-	return is_same && type->tp_basicsize >= (Py_ssize_t)sizeof(struct ndarray);
-}
-
 /* Compares the members of the first array with its __array_struct__, and stores the result. */
 static void check_first_array(PyObject *object)
 {
-	PyObject *capsule;
+	PyTypeObject *type = Py_TYPE(object);
 	const struct bip_array_struct *described;
+	PyObject *capsule;
 
-	if (strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") != 0 || !is_numpy_ndarray(Py_TYPE(object)))
+	if (bip_find_ndarray(type) != type || type->tp_basicsize < (Py_ssize_t)sizeof(struct ndarray))
 		return;
 	capsule = PyObject_GetAttr(object, bip_name.__array_struct__);
 	described = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
 	if (described && members_agree((const struct ndarray *)object, described))
-		atomic_store(&known, Py_TYPE(object));
+		atomic_store(&known, type);
 	else
 		atomic_store(&has_other_members, 1);
 	PyErr_Clear();

@@ -72,11 +72,8 @@ int bip_read_protocol(PyObject *value, const struct bip_protocol **out)
  */
 static PyTypeObject *load_ndarray(void)
 {
-	PyObject *modules = PySys_GetObject("modules"), *numpy = NULL, *type = NULL;
+	PyObject *type = bip_imported("numpy", "ndarray");
 
-	if (modules && !bip_item_of(modules, bip_name.numpy, &numpy) && numpy)
-		bip_attribute(numpy, bip_name.ndarray, &type);
-	Py_XDECREF(numpy);
 	PyErr_Clear();
 	if (type && PyType_Check(type))
 		return (PyTypeObject *)type;
@@ -84,10 +81,7 @@ static PyTypeObject *load_ndarray(void)
 	return NULL;
 }
 
-/*
- * Returns numpy.ndarray if it is already known, or if `type` or one of its bases has that name. Otherwise returns NULL.
- */
-static PyTypeObject *find_ndarray(PyTypeObject *type)
+PyTypeObject *bip_find_ndarray(PyTypeObject *type)
 {
 	static PyTypeObject *known;
 
@@ -101,7 +95,7 @@ int bip_is_ndarray(PyTypeObject *type)
 {
 	const PyBufferProcs *procs = type->tp_as_buffer;
 	/* A type derived from numpy.ndarray has a buffer. */
-	PyTypeObject *ndarray = procs && procs->bf_getbuffer ? find_ndarray(type) : NULL;
+	PyTypeObject *ndarray = procs && procs->bf_getbuffer ? bip_find_ndarray(type) : NULL;
 
 	return ndarray && (type == ndarray || PyType_IsSubtype(type, ndarray));
 }

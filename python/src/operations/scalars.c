@@ -33,14 +33,10 @@ static int is_signed(struct bi_dtype dtype)
 
 int bip_is_numpy_scalar(PyObject *value)
 {
-	PyObject *name = PyUnicode_FromString("numpy");
-	PyObject *numpy = name ? PyImport_GetModule(name) : NULL;
-	PyObject *generic = numpy && numpy != Py_None ? PyObject_GetAttrString(numpy, "generic") : NULL;
+	PyObject *generic = bip_imported("numpy", "generic");
 	int answer = generic ? PyObject_IsInstance(value, generic) : PyErr_Occurred() ? -1 : 0;
 
 	Py_XDECREF(generic);
-	Py_XDECREF(numpy);
-	Py_XDECREF(name);
 	return answer;
 }
 
