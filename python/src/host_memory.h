@@ -20,4 +20,27 @@ void *bip_host_address(const struct bi_view *view);
  */
 int bip_settle(struct bi_view *view);
 
+/* The struct PyArrayInterface of NumPy's documentation. The capsule __array_struct__ points to it. */
+struct bip_array_struct {
+	int two; /* always 2 */
+	int nd;
+	char typekind;
+	int itemsize;
+	int flags;
+	Py_ssize_t *shape;
+	Py_ssize_t *strides;
+	void *data;
+	PyObject *descr;
+};
+
+/* Flags of the struct, and of numpy.ndarray. */
+enum bip_array_flag {
+	BIP_ARRAY_C_CONTIGUOUS = 1,
+	BIP_ARRAY_F_CONTIGUOUS = 2,
+	BIP_ARRAY_ALIGNED = 0x100,
+	BIP_ARRAY_NOT_SWAPPED = 0x200,
+	BIP_ARRAY_WRITEABLE = 0x400,
+	BIP_ARRAY_HAS_DESCR = 0x800
+};
+
 #endif

@@ -262,28 +262,11 @@ PyObject *bip_get_array_interface(PyObject *self, void *Py_UNUSED(closure))
 
 /* __array_struct__ */
 
-/* The struct PyArrayInterface of NumPy's documentation, followed by members of this file. */
-struct array_struct {
-	int two;
-	int nd;
-	char typekind;
-	int itemsize;
-	int flags;
-	Py_ssize_t *shape;
-	Py_ssize_t *strides;
-	void *data;
-	PyObject *descr;
+/* The struct of __array_struct__, followed by what it points to. */
+struct exported_struct {
+	struct bip_array_struct array;
 	struct bi_view *view;
 	Py_ssize_t dims[];
-};
-
-enum array_flag {
-	ARRAY_C_CONTIGUOUS = 1,
-	ARRAY_F_CONTIGUOUS = 2,
-	ARRAY_ALIGNED = 0x100,
-	ARRAY_NOT_SWAPPED = 0x200,
-	ARRAY_WRITEABLE = 0x400,
-	ARRAY_HAS_DESCR = 0x800
 };
 
 /*
@@ -303,67 +286,69 @@ static int is_aligned(const struct bi_view *view)
 
 static int flags_of(const struct bi_view *view)
 {
-	int flags = bi_view_flags(view) & BI_VIEW_READONLY ? 0 : ARRAY_WRITEABLE;
+	int flags = bi_view_flags(view) & BI_VIEW_READONLY ? 0 : BIP_ARRAY_WRITEABLE;
 
 	if (is_contiguous(view, 'C'))
-		flags |= ARRAY_C_CONTIGUOUS;
+		flags |= BIP_ARRAY_C_CONTIGUOUS;
 	if (is_contiguous(view, 'F'))
-		flags |= ARRAY_F_CONTIGUOUS;
+		flags |= BIP_ARRAY_F_CONTIGUOUS;
 	if (is_aligned(view))
-		flags |= ARRAY_ALIGNED;
-	return bi_view_dtype(view).swapped ? flags : flags | ARRAY_NOT_SWAPPED;
+		flags |= BIP_ARRAY_ALIGNED;
+	return bi_view_dtype(view).swapped ? flags : flags | BIP_ARRAY_NOT_SWAPPED;
 }
 
 static void free_struct(PyObject *capsule)
 {
-	struct array_struct *array = PyCapsule_GetPointer(capsule, NULL);
+	struct exported_struct *exported = PyCapsule_GetPointer(capsule, NULL);
 
-	Py_XDECREF(array->descr);
-	bip_release_view(array->view);
-	free(array);
+	Py_XDECREF(exported->array.descr);
+	bip_release_view(exported->view);
+	free(exported);
 }
 
 /*
  * Makes the struct of __array_struct__. The struct owns a reference to the view. Returns NULL without an exception if
  * memory is exhausted.
  */
-static struct array_struct *make_struct(struct bi_view *view)
+static struct exported_struct *make_struct(struct bi_view *view)
 {
 	int ndim = bi_view_ndim(view);
-	struct array_struct *array = calloc(1, sizeof(*array) + 2 * (size_t)ndim * sizeof(array->dims[0]));
+	struct exported_struct *exported = malloc(sizeof(*exported) + 2 * (size_t)ndim * sizeof(exported->dims[0]));
 
-	if (!array)
+	if (!exported)
 		return NULL;
-	array->two = 2;
-	array->nd = ndim;
-	array->typekind = bi_dtype_kind(bi_view_dtype(view));
-	array->itemsize = (int)bi_view_dtype(view).item_size;
-	array->flags = flags_of(view);
-	array->shape = array->dims;
-	array->strides = array->dims + ndim;
-	array->data = bip_host_address(view);
-	array->view = bi_view_retain(view);
+	exported->array = (struct bip_array_struct){
+		.two = 2,
+		.nd = ndim,
+		.typekind = bi_dtype_kind(bi_view_dtype(view)),
+		.itemsize = (int)bi_view_dtype(view).item_size,
+		.flags = flags_of(view),
+		.shape = exported->dims,
+		.strides = exported->dims + ndim,
+		.data = bip_host_address(view),
+	};
+	exported->view = bi_view_retain(view);
 	for (int i = 0; i < ndim; i++) {
-		array->shape[i] = (Py_ssize_t)bi_view_shape(view)[i];
-		array->strides[i] = (Py_ssize_t)bi_view_strides(view)[i];
+		exported->dims[i] = (Py_ssize_t)bi_view_shape(view)[i];
+		exported->dims[ndim + i] = (Py_ssize_t)bi_view_strides(view)[i];
 	}
-	return array;
+	return exported;
 }
 
 static PyObject *struct_capsule(struct bi_view *view)
 {
-	struct array_struct *array = make_struct(view);
-	PyObject *capsule = array ? PyCapsule_New(array, NULL, free_struct) : PyErr_NoMemory();
+	struct exported_struct *exported = make_struct(view);
+	PyObject *capsule = exported ? PyCapsule_New(&exported->array, NULL, free_struct) : PyErr_NoMemory();
 
-	if (!capsule && array) {
-		bip_release_view(array->view);
-		free(array);
+	if (!capsule && exported) {
+		bip_release_view(exported->view);
+		free(exported);
 	}
 	if (!capsule)
 		return NULL;
-	array->descr = bip_dtype_descr(view);
-	if (array->descr)
-		array->flags |= ARRAY_HAS_DESCR;
+	exported->array.descr = bip_dtype_descr(view);
+	if (exported->array.descr)
+		exported->array.flags |= BIP_ARRAY_HAS_DESCR;
 	if (PyErr_Occurred())
 		Py_CLEAR(capsule);
 	return capsule;

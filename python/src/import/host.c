@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "host_memory.h"
 #include "lifetime.h"
 #include "base/dtype.h"
 #include "base/errors.h"
@@ -453,8 +454,6 @@ int bip_import_array_interface(PyObject *object, const struct bip_request *reque
 
 /* __array_struct__ */
 
-enum array_flag { NOT_SWAPPED = 0x200, WRITEABLE = 0x400, HAS_DESCR = 0x800 };
-
 static const struct bip_array_struct *read_capsule(PyObject *capsule)
 {
 	const struct bip_array_struct *array;
@@ -484,7 +483,7 @@ static int read_struct_type(const struct bip_array_struct *array, struct bi_dtyp
 {
 	const uint16_t one = 1;
 	int is_little = *(const unsigned char *)&one;
-	int is_native = (array->flags & NOT_SWAPPED) != 0;
+	int is_native = (array->flags & BIP_ARRAY_NOT_SWAPPED) != 0;
 	int units = array->typekind == 'U' ? array->itemsize / 4 : array->itemsize;
 	char typestr[BI_DTYPE_TEXT];
 	struct bi_error err;
@@ -495,7 +494,7 @@ static int read_struct_type(const struct bip_array_struct *array, struct bi_dtyp
 	rc = bi_dtype_parse(typestr, out, &err);
 	if (rc)
 		return bip_check(rc, &err, bip_raise_import);
-	return array->flags & HAS_DESCR && array->descr ? bip_descr_for(array->descr, typestr, "", descr) : 0;
+	return array->flags & BIP_ARRAY_HAS_DESCR && array->descr ? bip_descr_for(array->descr, typestr, "", descr) : 0;
 }
 
 /*
@@ -524,7 +523,7 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 		return -1;
 	rc = bip_layout(&layout, type, descr, array->nd, shape, array->strides ? strides : NULL);
 	if (!rc)
-		rc = bip_wrap_host((uintptr_t)array->data, !(array->flags & WRITEABLE), &layout, owner, &found->view);
+		rc = bip_wrap_host((uintptr_t)array->data, !(array->flags & BIP_ARRAY_WRITEABLE), &layout, owner, &found->view);
 	Py_XDECREF(descr);
 	return rc;
 }

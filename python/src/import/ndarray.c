@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "host_memory.h"
 #include "base/names.h"
 #include "import/import.h"
 #include "import/values.h"
@@ -30,7 +31,6 @@ struct ndarray {
 	int flags;
 };
 
-#define WRITEABLE 0x400u
 #define WARN_ON_WRITE 0x80000000u
 
 #define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
@@ -74,7 +74,7 @@ static int is_readonly(const struct ndarray *array)
 {
 	unsigned flags = (unsigned)array->flags;
 
-	return !(flags & WRITEABLE) || flags & WARN_ON_WRITE;
+	return !(flags & BIP_ARRAY_WRITEABLE) || flags & WARN_ON_WRITE;
 }
 
 /* Returns true if the members have the values of the array's __array_struct__. */
@@ -84,7 +84,7 @@ static int members_agree(const struct ndarray *array, const struct bip_array_str
 
 	if (array->nd != described->nd || array->data != described->data || array->descr->kind != described->typekind)
 		return 0;
-	if (((unsigned)array->flags & WRITEABLE) != ((unsigned)described->flags & WRITEABLE))
+	if ((array->flags & BIP_ARRAY_WRITEABLE) != (described->flags & BIP_ARRAY_WRITEABLE))
 		return 0;
 	if (dtype_of(array) && dtype_of(array)->item_size != (uint32_t)described->itemsize)
 		return 0;

@@ -62,19 +62,6 @@ int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyOb
 /* Makes a view of the memory of a buffer that bip_borrow_buffer returned. Takes ownership of the buffer on success. */
 int bip_wrap_buffer(Py_buffer *buffer, struct bi_layout *layout, struct bi_view **out);
 
-/* The struct PyArrayInterface of NumPy's documentation. The capsule __array_struct__ points to it. */
-struct bip_array_struct {
-	int two; /* always 2 */
-	int nd;
-	char typekind;
-	int itemsize;
-	int flags;
-	Py_ssize_t *shape;
-	Py_ssize_t *strides;
-	void *data;
-	PyObject *descr;
-};
-
 /*
  * ndarray.c: imports a plain array of NumPy. Returns 1, 0 for any other object or any other element type, -1 with an
  * exception.
