@@ -161,3 +161,11 @@ int bip_format_write(const struct bi_view *view, char text[BIP_FORMAT_TEXT])
 	Py_XDECREF(descr);
 	return rc;
 }
+
+int bip_format_is_raw(const struct bi_view *view)
+{
+	struct bi_layout layout;
+
+	bi_view_layout(view, &layout);
+	return layout.dtype.type == BI_VOID && !layout.descr;
+}

@@ -12,4 +12,10 @@
  */
 int bip_format_write(const struct bi_view *view, char text[BIP_FORMAT_TEXT]);
 
+/*
+ * Returns true for elements of bytes without fields. NumPy reads their format ("5x") as a type without fields, and
+ * copies no byte of it. Without a buffer it uses __array_struct__, which it reads correctly.
+ */
+int bip_format_is_raw(const struct bi_view *view);
+
 #endif

@@ -48,26 +48,12 @@ static int has_flags(int flags, int wanted)
 	return (flags & wanted) == wanted;
 }
 
-/*
- * Returns true for elements of bytes without fields. NumPy reads the format of such elements ("5x") as a type without
- * fields, and copies no byte of them. Without a buffer it uses __array_struct__, which it reads correctly.
- */
-static int is_raw(const struct bi_view *view)
-{
-	struct bi_layout layout;
-
-	if (bi_view_dtype(view).type != BI_VOID)
-		return 0;
-	bi_view_layout(view, &layout);
-	return !layout.descr;
-}
-
 /* Returns the reason why the array cannot satisfy the request, or NULL if it can. */
 static const char *find_refusal(const struct bi_view *view, int flags)
 {
 	if (has_flags(flags, PyBUF_WRITABLE) && bi_view_flags(view) & BI_VIEW_READONLY)
 		return "the array is read-only, and the request is for a writable buffer";
-	if (has_flags(flags, PyBUF_FORMAT) && is_raw(view))
+	if (has_flags(flags, PyBUF_FORMAT) && bip_format_is_raw(view))
 		return "raw bytes have no format that NumPy reads: use view('u1'), tobytes(), numpy() or np.asarray()";
 	if (has_flags(flags, PyBUF_FORMAT) && !has_flags(flags, PyBUF_ND))
 		return "the request is for a format without a shape";

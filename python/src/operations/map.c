@@ -65,18 +65,9 @@ static int read_mode(PyObject *object, struct mapping *self, unsigned *mode)
 	return -1;
 }
 
-/* Returns true for void elements without fields. Their format makes NumPy create elements that it cannot copy. */
-static int is_void(const struct bi_view *view)
-{
-	struct bi_layout layout;
-
-	bi_view_layout(view, &layout);
-	return layout.dtype.type == BI_VOID && !layout.descr;
-}
-
 static int write_format(struct mapping *self)
 {
-	self->is_bytes = is_void(self->view);
+	self->is_bytes = bip_format_is_raw(self->view);
 	if (!self->is_bytes && bip_format_write(self->view, self->format)) {
 		if (!PyErr_ExceptionMatches(bip_UnsupportedError))
 			return -1;
