@@ -31,15 +31,6 @@ static int put_item(PyObject *dict, PyObject *key, PyObject *value)
 	return rc;
 }
 
-static PyObject *address_pair(const struct bi_cai *cai)
-{
-	PyObject *address = PyLong_FromUnsignedLongLong(cai->data);
-	PyObject *pair = address ? PyTuple_Pack(2, address, cai->readonly ? Py_True : Py_False) : NULL;
-
-	Py_XDECREF(address);
-	return pair;
-}
-
 /* Sets the key "stream". Version 3 always has the key; older versions have it only if there is a stream. */
 static int put_stream(PyObject *dict, const struct bi_cai *cai)
 {
@@ -53,22 +44,15 @@ static PyObject *strides_of(const struct bi_cai *cai)
 	return cai->strides ? bip_tuple(cai->strides, cai->ndim) : Py_NewRef(Py_None);
 }
 
-static int put_all(PyObject *dict, const struct bi_cai *cai)
-{
-	if (put_item(dict, bip_name.shape, bip_tuple(cai->shape, cai->ndim)) ||
-	    put_item(dict, bip_name.typestr, PyUnicode_FromString(cai->typestr)) ||
-	    put_item(dict, bip_name.data, address_pair(cai)) || put_item(dict, bip_name.strides, strides_of(cai)) ||
-	    put_item(dict, bip_name.version, PyLong_FromLong(cai->version)))
-		return -1;
-	return put_stream(dict, cai);
-}
-
 static PyObject *make_dict(PyObject *mask, const struct bi_view *view, const struct bi_cai *cai)
 {
-	PyObject *dict = PyDict_New();
+	PyObject *shape = bip_tuple(cai->shape, cai->ndim);
+	PyObject *dict = Py_BuildValue("{ONOsO(KO)ONOi}", bip_name.shape, shape, bip_name.typestr, cai->typestr,
+				       bip_name.data, (unsigned long long)cai->data, cai->readonly ? Py_True : Py_False,
+				       bip_name.strides, strides_of(cai), bip_name.version, (int)cai->version);
 
-	if (!dict || put_all(dict, cai) || (cai->descr && put_item(dict, bip_name.descr, bip_dtype_descr(view))) ||
-	    (mask && PyDict_SetItem(dict, bip_name.mask, mask)))
+	if (dict && (put_stream(dict, cai) || (cai->descr && put_item(dict, bip_name.descr, bip_dtype_descr(view))) ||
+		     (mask && PyDict_SetItem(dict, bip_name.mask, mask))))
 		Py_CLEAR(dict);
 	return dict;
 }

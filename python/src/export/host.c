@@ -184,16 +184,6 @@ static int read_typestr(const struct bi_view *view, char text[BI_DTYPE_TEXT])
 
 /* __array_interface__ */
 
-static PyObject *address_pair(const struct bi_view *view)
-{
-	PyObject *address = PyLong_FromVoidPtr(bip_host_address(view));
-	PyObject *readonly = bi_view_flags(view) & BI_VIEW_READONLY ? Py_True : Py_False;
-	PyObject *pair = address ? PyTuple_Pack(2, address, readonly) : NULL;
-
-	Py_XDECREF(address);
-	return pair;
-}
-
 static PyObject *strides_of(const struct bi_view *view)
 {
 	if (is_contiguous(view, 'C'))
@@ -214,8 +204,11 @@ static int put_descr(const struct bi_view *view, PyObject *dict)
 static PyObject *make_interface(const struct bi_view *view, const char *typestr)
 {
 	PyObject *shape = bip_tuple(bi_view_shape(view), bi_view_ndim(view));
-	PyObject *dict = Py_BuildValue("{ONOsONONOi}", bip_name.shape, shape, bip_name.typestr, typestr, bip_name.data,
-				       address_pair(view), bip_name.strides, strides_of(view), bip_name.version, 3);
+	PyObject *address = PyLong_FromVoidPtr(bip_host_address(view));
+	PyObject *readonly = bi_view_flags(view) & BI_VIEW_READONLY ? Py_True : Py_False;
+	PyObject *dict =
+		Py_BuildValue("{ONOsO(NO)ONOi}", bip_name.shape, shape, bip_name.typestr, typestr, bip_name.data,
+			      address, readonly, bip_name.strides, strides_of(view), bip_name.version, 3);
 
 	if (dict && put_descr(view, dict))
 		Py_CLEAR(dict);
