@@ -184,20 +184,16 @@ static PyObject *get_with_reference(PyObject *self, PyObject *(*make)(const stru
 	return result;
 }
 
-static PyObject *get_dtype(PyObject *self, void *Py_UNUSED(closure))
-{
-	return get_with_reference(self, bip_dtype_numpy);
-}
+#define GETTER_WITH_REFERENCE(name, make) \
+	static PyObject *get_##name(PyObject *self, void *Py_UNUSED(closure)) \
+	{ \
+		return get_with_reference(self, make); \
+	}
 
-static PyObject *get_offset(PyObject *self, void *Py_UNUSED(closure))
-{
-	return get_with_reference(self, make_offset);
-}
-
-static PyObject *get_host_pointer(PyObject *self, void *Py_UNUSED(closure))
-{
-	return get_with_reference(self, make_host_pointer);
-}
+GETTER_WITH_REFERENCE(dtype, bip_dtype_numpy)
+GETTER_WITH_REFERENCE(offset, make_offset)
+GETTER_WITH_REFERENCE(host_pointer, make_host_pointer)
+GETTER_WITH_REFERENCE(cl_command_queue, make_cl_command_queue)
 
 static PyObject *get_stream(PyObject *self, void *Py_UNUSED(closure))
 {
@@ -209,11 +205,6 @@ static PyObject *get_stream(PyObject *self, void *Py_UNUSED(closure))
 	is_ready = view && bi_view_is_idle(view);
 	BIP_UNLOCK()
 	return is_ready ? Py_NewRef(Py_None) : get_with_reference(self, make_stream);
-}
-
-static PyObject *get_cl_command_queue(PyObject *self, void *Py_UNUSED(closure))
-{
-	return get_with_reference(self, make_cl_command_queue);
 }
 
 static PyObject *get_released(PyObject *self, void *Py_UNUSED(closure))
