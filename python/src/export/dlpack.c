@@ -221,11 +221,8 @@ static void delete_plain(struct bi_dl_managed *tensor)
 {
 	struct bi_view *view = bi_dlpack_view_unversioned(tensor);
 
-	if (!view) {
-		tensor->deleter(tensor);
-		return;
-	}
-	bi_view_retain(view);
+	if (view)
+		bi_view_retain(view);
 	tensor->deleter(tensor);
 	bip_release_view(view);
 }

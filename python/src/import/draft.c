@@ -570,13 +570,12 @@ static int refuse_device(PyObject *device)
  */
 static int choose_device(const struct draft *draft, PyObject *pair, struct bi_context **context)
 {
-	struct bi_context *found = bi_context_retain(*context);
+	struct bi_context *found;
 	int platform, ordinal;
 
-	if (!PyArg_ParseTuple(pair, "ii", &platform, &ordinal)) {
-		bip_release_context(found);
+	if (!PyArg_ParseTuple(pair, "ii", &platform, &ordinal))
 		return refuse_device(pair);
-	}
+	found = bi_context_retain(*context);
 	for (int position = 0; !is_device(found, platform, ordinal); position++) {
 		bip_release_context(found);
 		if (bip_context_native(bip_backend_of(*context).name, bi_context_handle(*context), position, &found)) {
@@ -586,11 +585,9 @@ static int choose_device(const struct draft *draft, PyObject *pair, struct bi_co
 			return -1;
 		}
 	}
-	if (!draft->queue) {
-		bip_release_context(*context);
+	bip_release_context(draft->queue ? found : *context);
+	if (!draft->queue)
 		*context = found;
-	} else
-		bip_release_context(found);
 	return 0;
 }
 
