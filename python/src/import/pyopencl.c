@@ -15,13 +15,6 @@
 #include "import/pyopencl_types.h"
 #include "import/values.h"
 
-static int raise_import(int rc, const struct bi_error *err)
-{
-	if (rc)
-		bip_raise_import(rc, err);
-	return rc ? -1 : 0;
-}
-
 /* Where the memory is */
 
 struct place {
@@ -40,20 +33,10 @@ static void release_place(struct place *place)
 	bi_stream_release(place->stream);
 }
 
-/* Returns an attribute. The name is interned, so that the interpreter's attribute cache finds it. */
-static PyObject *get_attribute(PyObject *object, const char *name)
-{
-	PyObject *interned = PyUnicode_InternFromString(name);
-	PyObject *value = interned ? PyObject_GetAttr(object, interned) : NULL;
-
-	Py_XDECREF(interned);
-	return value;
-}
-
 /* Reads the size of SVM. It is None for an object that was made from an address. */
 static int read_svm_size(PyObject *svm, size_t *out)
 {
-	PyObject *size = get_attribute(svm, "size");
+	PyObject *size = PyObject_GetAttr(svm, bip_name.size);
 
 	if (!size)
 		return -1;
@@ -81,12 +64,10 @@ static int read_queue(PyObject *queue, uintptr_t *out)
 /* Reads the queue of an SVM allocation. Only a private attribute names the queue to which an allocation is bound. */
 static int read_queue_of_svm(PyObject *svm, uintptr_t *out)
 {
-	PyObject *name = PyUnicode_InternFromString("_queue");
 	PyObject *queue;
-	int rc = name ? bip_attribute(svm, name, &queue) : -1;
+	int rc;
 
-	Py_XDECREF(name);
-	if (rc)
+	if (bip_attribute(svm, bip_name._queue, &queue))
 		return -1;
 	rc = read_queue(queue, out);
 	Py_XDECREF(queue);
@@ -102,7 +83,7 @@ static int read_svm(PyObject *svm, struct place *place)
 		return -1;
 	if (!place->stream && !place->queue && read_queue_of_svm(svm, &place->queue))
 		return -1;
-	pointer = get_attribute(svm, "svm_ptr");
+	pointer = PyObject_GetAttr(svm, bip_name.svm_ptr);
 	if (!pointer)
 		return -1;
 	place->handle = pointer == Py_None ? 0 : PyLong_AsSize_t(pointer);
@@ -233,7 +214,7 @@ static int add_event(PyObject *object, struct bi_context *context, struct events
 	if (done)
 		return done < 0 ? -1 : 0;
 	if (bip_cl_handle(object, BIP_CL_EVENT, &handle) ||
-	    raise_import(bi_event_wrap(context, handle, &event, &err), &err))
+	    bip_check(bi_event_wrap(context, handle, &event, &err), &err, bip_raise_import))
 		return -1;
 	return append_event(event, events);
 }
@@ -278,7 +259,7 @@ static int view_memory(struct bi_memory *memory, const struct bi_layout *layout,
 	if (!rc)
 		rc = bi_view_create(memory, layout ? layout : &flat, 0, out, &err);
 	bi_memory_release(memory);
-	return raise_import(rc, &err);
+	return bip_check(rc, &err, bip_raise_import);
 }
 
 /*
@@ -294,7 +275,7 @@ static int wrap_place(const struct place *place, struct bi_foreign *foreign, con
 
 	if (!place->handle) {
 		rc = bi_memory_create(place->context, 0, BI_MEMORY_DEVICE, &memory, &err);
-		return rc ? raise_import(rc, &err) : view_memory(memory, layout, out);
+		return rc ? bip_check(rc, &err, bip_raise_import) : view_memory(memory, layout, out);
 	}
 	foreign->kind = place->kind;
 	foreign->handle = place->handle;
@@ -305,7 +286,7 @@ static int wrap_place(const struct place *place, struct bi_foreign *foreign, con
 		    : bi_memory_wrap(place->context, foreign, &memory, &err);
 	if (rc)
 		Py_DECREF(owner);
-	return rc || layout ? raise_import(rc, &err) : view_memory(memory, NULL, out);
+	return rc || layout ? bip_check(rc, &err, bip_raise_import) : view_memory(memory, NULL, out);
 }
 
 /*
