@@ -86,8 +86,3 @@ int bip_read_sequence(const char *name, PyObject *object, int64_t numbers[BI_MAX
 	Py_DECREF(tuple);
 	return rc;
 }
-
-int bip_read_shape(PyObject *object, int64_t shape[BI_MAX_NDIM], int *ndim)
-{
-	return bip_read_sequence("shape", object, shape, ndim);
-}

@@ -22,7 +22,5 @@ int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t coun
 		     int *ndim);
 /* Reads numbers as bip_read_numbers does from one object: an int, or a sequence of ints. */
 int bip_read_sequence(const char *name, PyObject *object, int64_t numbers[BI_MAX_NDIM], int *ndim);
-/* Reads a shape as bip_read_sequence does. */
-int bip_read_shape(PyObject *object, int64_t shape[BI_MAX_NDIM], int *ndim);
 
 #endif

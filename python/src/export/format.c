@@ -88,7 +88,7 @@ static int write_shape(struct writer *out, PyObject *shape)
 	int64_t extents[BI_MAX_NDIM];
 	int count;
 
-	if (bip_read_shape(shape, extents, &count))
+	if (bip_read_sequence("shape", shape, extents, &count))
 		return -1;
 	for (int i = 0; i < count; i++)
 		if (append_formatted(out, "%c%lld", i ? ',' : '(', (long long)extents[i]))

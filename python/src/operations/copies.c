@@ -17,6 +17,7 @@
 #include "base/dtype.h"
 #include "base/errors.h"
 #include "base/shapes.h"
+#include "import/values.h"
 #include "operations/operations.h"
 
 /* Places */
@@ -323,19 +324,14 @@ static int check_dtype(PyObject *wanted, const struct bi_view *view)
 {
 	struct bi_layout asked, given;
 	PyObject *descr = NULL;
-	Py_ssize_t length = 0;
 	int rc;
 
 	if (!wanted || wanted == Py_None)
 		return 0;
-	memset(&asked, 0, sizeof(asked));
 	if (bip_dtype_argument(wanted, &asked.dtype, &descr))
 		return -1;
-	if (descr)
-		asked.descr = PyUnicode_AsUTF8AndSize(descr, &length);
-	asked.descr_length = (uint32_t)length;
 	bi_view_layout(view, &given);
-	rc = descr && !asked.descr ? -1 : check_types(&asked, &given);
+	rc = bip_set_descr(&asked, descr) ? -1 : check_types(&asked, &given);
 	Py_XDECREF(descr);
 	return rc;
 }

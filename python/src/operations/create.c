@@ -12,6 +12,7 @@
 #include "base/names.h"
 #include "base/shapes.h"
 #include "import/import.h"
+#include "import/values.h"
 #include "operations/operations.h"
 
 enum { SHAPE, VALUE, DTYPE, DEVICE, STREAM, ARGUMENTS };
@@ -21,17 +22,6 @@ struct pattern {
 	struct bi_layout layout;
 	PyObject *descr;
 };
-
-static int read_fields(struct pattern *pattern)
-{
-	Py_ssize_t length = 0;
-
-	if (!pattern->descr)
-		return 0;
-	pattern->layout.descr = PyUnicode_AsUTF8AndSize(pattern->descr, &length);
-	pattern->layout.descr_length = (uint32_t)length;
-	return pattern->layout.descr ? 0 : -1;
-}
 
 /*
  * Returns the element type that an array gets without the argument dtype, as a new reference: float64, or NumPy's type
@@ -104,12 +94,10 @@ static int read_dtype(PyObject *given, PyObject *value, struct pattern *out)
 static int read_pattern(PyObject *const *values, struct pattern *out)
 {
 	out->descr = NULL;
-	out->layout.descr = NULL;
-	out->layout.descr_length = 0;
 	if (bip_read_sequence("shape", values[SHAPE], out->layout.shape, &out->layout.ndim) ||
 	    read_dtype(values[DTYPE], values[VALUE], out))
 		return -1;
-	return read_fields(out);
+	return bip_set_descr(&out->layout, out->descr);
 }
 
 static int fill_zeros(const struct bi_view *view, PyObject *stream)

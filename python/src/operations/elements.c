@@ -118,32 +118,16 @@ static int complete_index(const struct bi_view *view, const int64_t *given, int 
 	return 0;
 }
 
-/* Reads the arguments of item(): integers, or one sequence of integers. */
-static int read_index(PyObject *const *args, Py_ssize_t count, int64_t given[BI_MAX_NDIM], int *number)
-{
-	PyObject *tuple;
-	int rc;
-
-	if (count == 1)
-		return bip_read_sequence("index", args[0], given, number);
-	tuple = PyTuple_New(count);
-	if (!tuple)
-		return -1;
-	for (Py_ssize_t i = 0; i < count; i++)
-		PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
-	rc = bip_read_sequence("index", tuple, given, number);
-	Py_DECREF(tuple);
-	return rc;
-}
-
+/* The arguments are integers, or one sequence of integers. */
 PyObject *bip_item(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
 	int64_t given[BI_MAX_NDIM], index[BI_MAX_NDIM];
 	PyObject *value = NULL;
 	struct bi_view *view;
-	int number;
+	int number, rc = count == 1 ? bip_read_sequence("index", args[0], given, &number)
+				    : bip_read_numbers("index", args, count, given, &number);
 
-	if (read_index(args, count, given, &number) || bip_refuse_mask(self, "item"))
+	if (rc || bip_refuse_mask(self, "item"))
 		return NULL;
 	view = bip_hold(self);
 	if (view && complete_index(view, given, number, index) == 0)

@@ -352,7 +352,7 @@ PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	int rc;
 
 	if (count == 1)
-		rc = bip_read_shape(args[0], shape.extents, &shape.ndim);
+		rc = bip_read_sequence("shape", args[0], shape.extents, &shape.ndim);
 	else
 		rc = bip_read_numbers("shape", args, count, shape.extents, &shape.ndim);
 	return rc ? NULL : derive_view(self, &reshape, &shape);
@@ -363,7 +363,7 @@ PyObject *bip_broadcast_to(PyObject *self, PyObject *object)
 	static const struct change broadcast = { apply_broadcast, 0, NULL, 1 };
 	struct shape shape;
 
-	if (bip_read_shape(object, shape.extents, &shape.ndim))
+	if (bip_read_sequence("shape", object, shape.extents, &shape.ndim))
 		return NULL;
 	return derive_view(self, &broadcast, &shape);
 }
