@@ -97,19 +97,26 @@ struct bi_view *bip_hold(PyObject *self)
 	return view;
 }
 
+int bip_wait_for(const struct bi_view *view, int rc)
+{
+	struct bi_error err;
+	int waited;
+
+	Py_BEGIN_ALLOW_THREADS
+	waited = bi_view_synchronize(view, &err);
+	Py_END_ALLOW_THREADS
+	if (waited && !rc)
+		bip_raise(waited, &err);
+	return rc || waited ? -1 : 0;
+}
+
 int bip_wait(PyObject *self)
 {
 	struct bi_view *view = bip_hold(self);
-	struct bi_error err;
-	int rc;
+	int rc = view ? bip_wait_for(view, 0) : -1;
 
-	if (!view)
-		return -1;
-	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_synchronize(view, &err);
-	Py_END_ALLOW_THREADS
 	bip_release_view(view);
-	return bip_check(rc, &err, bip_raise);
+	return rc;
 }
 
 int bip_refuse_released(PyObject *self)

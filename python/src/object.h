@@ -45,6 +45,11 @@ struct bi_view *bip_view_locked(PyObject *self);
 /* Returns an owned reference to the view. Returns NULL with InvalidArrayError if the array was released. */
 struct bi_view *bip_hold(PyObject *self);
 
+/*
+ * Blocks the calling thread until the work on the view is complete. Drops the GIL meanwhile. Returns `rc`, or -1 with
+ * an exception if `rc` is 0 and the wait fails.
+ */
+int bip_wait_for(const struct bi_view *view, int rc);
 /* Waits until no work is pending on the array. Drops the GIL meanwhile. Returns 0, or -1 with an exception set. */
 int bip_wait(PyObject *self);
 /*

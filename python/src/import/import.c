@@ -159,18 +159,6 @@ static int apply_stream(PyObject *object, struct bip_object *self)
 	return 0;
 }
 
-/* Waits until the copy has read the view. A producer that named no stream cannot find out when that happens. */
-static int finish_reading(const struct bi_view *view)
-{
-	struct bi_error err;
-	int rc;
-
-	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_synchronize(view, &err);
-	Py_END_ALLOW_THREADS
-	return bip_check(rc, &err, bip_raise);
-}
-
 /* Replaces *view by a dense copy. */
 static int replace_view(struct bi_view **view, unsigned flags, PyObject *stream)
 {
@@ -183,8 +171,9 @@ static int replace_view(struct bi_view **view, unsigned flags, PyObject *stream)
 	bi_stream_release(on);
 	if (rc)
 		return -1;
+	/* The copy must have read the view: a producer that named no stream cannot find out when that happens. */
 	if (!stream && flags & BIP_WAIT_AT_EXIT)
-		rc = finish_reading(*view);
+		rc = bip_wait_for(*view, 0);
 	bip_release_view(*view);
 	*view = copy;
 	return rc;

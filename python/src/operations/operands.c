@@ -1,7 +1,6 @@
 /* Operands: the arrays that a user gives to an operation. */
 #include "lifetime.h"
 #include "object.h"
-#include "base/errors.h"
 #include "import/import.h"
 #include "operations/operations.h"
 
@@ -27,19 +26,6 @@ static int must_wait_for(const struct bip_operand *operand, PyObject *stream)
 	if (bi_memory_is_host(bi_view_memory(operand->view)))
 		return 1;
 	return flags & BIP_WAIT_AT_EXIT && (!stream || stream == Py_None);
-}
-
-int bip_wait_for(const struct bi_view *view, int rc)
-{
-	struct bi_error err;
-	int waited;
-
-	Py_BEGIN_ALLOW_THREADS
-	waited = bi_view_synchronize(view, &err);
-	Py_END_ALLOW_THREADS
-	if (waited && !rc)
-		bip_raise(waited, &err);
-	return rc || waited ? -1 : 0;
 }
 
 int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc)

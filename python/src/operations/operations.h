@@ -27,11 +27,6 @@ int bip_operand_take(PyObject *object, struct bip_operand *out);
  * a stream. `rc` is the result of the operation. Returns `rc`, or -1 with an exception if `rc` is 0 and the wait fails.
  */
 int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc);
-/*
- * Blocks the calling thread until the work on the view is complete. Returns `rc`, or -1 with an exception if `rc` is 0
- * and the wait fails.
- */
-int bip_wait_for(const struct bi_view *view, int rc);
 
 /* Scalars ------------------------------------------------------------------------------------------ scalars.c */
 
