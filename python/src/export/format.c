@@ -59,9 +59,7 @@ __attribute__((format(printf, 2, 3))) static int append_formatted(struct writer 
 static int write_simple(struct writer *out, struct bi_dtype dtype, const char *native)
 {
 	const char *letter = dtype.lanes == 1 ? letters[dtype.type] : NULL;
-	const uint16_t one = 1;
-	int is_little = *(const unsigned char *)&one;
-	const char *order = dtype.swapped ? (is_little ? ">" : "<") : native;
+	const char *order = dtype.swapped ? (PY_LITTLE_ENDIAN ? ">" : "<") : native;
 	char name[BI_DTYPE_TEXT];
 
 	if (!letter) {

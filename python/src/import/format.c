@@ -10,6 +10,7 @@
 #include "import/format.h"
 #include "base/dtype.h"
 #include "base/errors.h"
+#include "base/shapes.h"
 
 /* The most levels of nested structures. The library reads as many in descr texts. */
 #define DEPTH 32
@@ -141,10 +142,7 @@ static void read_order(struct reader *in)
 
 static int is_swapped(char order)
 {
-	const uint16_t one = 1;
-	int is_little = *(const unsigned char *)&one;
-
-	return is_little ? order == '>' || order == '!' : order == '<';
+	return PY_LITTLE_ENDIAN ? order == '>' || order == '!' : order == '<';
 }
 
 static int64_t alignment(struct bi_dtype dtype)
@@ -268,21 +266,6 @@ static PyObject *type_of(const struct item *item)
 	return PyUnicode_FromString(text);
 }
 
-static PyObject *shape_of(const struct item *item)
-{
-	PyObject *shape = PyTuple_New(item->ndim);
-
-	for (int i = 0; shape && i < item->ndim; i++) {
-		PyObject *extent = PyLong_FromLongLong(item->shape[i]);
-
-		if (!extent)
-			Py_CLEAR(shape);
-		else
-			PyTuple_SET_ITEM(shape, i, extent);
-	}
-	return shape;
-}
-
 /*
  * Appends a field to a descr list. Takes ownership of the field, also on failure. If the field is NULL, an exception is
  * set, and -1 is returned.
@@ -337,11 +320,15 @@ static int append_field(struct fields *fields, const struct reader *in, const st
 	type = type_of(field);
 	if (!field->ndim)
 		return append_entry(fields->list, type ? Py_BuildValue("(ON)", name, type) : NULL);
-	shape = shape_of(field);
+	shape = bip_tuple(field->shape, field->ndim);
 	return append_entry(fields->list, Py_BuildValue("(ONN)", name, type, shape));
 }
 
-static int read_field(struct reader *in, int depth, struct fields *fields, int64_t *align)
+/*
+ * Reads a field, and raises *align to its alignment. If `number` is not NULL, fields have no names in the format, and
+ * the field is named f and *number, which grows by 1. This is what NumPy does.
+ */
+static int read_field(struct reader *in, int depth, struct fields *fields, int *number, int64_t *align)
 {
 	struct item field;
 	PyObject *name;
@@ -349,7 +336,11 @@ static int read_field(struct reader *in, int depth, struct fields *fields, int64
 
 	if (read_item(in, depth, &field))
 		return -1;
-	name = read_name(in);
+	if (!number)
+		name = read_name(in);
+	else
+		name = field.is_padding ? PyUnicode_FromStringAndSize(NULL, 0)
+					: PyUnicode_FromFormat("f%d", (*number)++);
 	if (name && !add_bytes(fields, in, field.align, field.nbytes))
 		rc = append_field(fields, in, &field, name);
 	if (in->order == '@' && field.align > *align)
@@ -364,7 +355,7 @@ static int read_fields(struct reader *in, int depth, PyObject *list, struct item
 	struct fields fields = { list, 0, 0 };
 
 	for (item->align = 1; !accept(in, '}');)
-		if (read_field(in, depth, &fields, &item->align))
+		if (read_field(in, depth, &fields, NULL, &item->align))
 			return -1;
 	if (add_bytes(&fields, in, item->align, 0))
 		return -1;
@@ -409,28 +400,15 @@ static int make_lanes(const struct reader *in, struct item *item)
 	return refuse_format(in, "an item is one element or several lanes of a simple type, not an array");
 }
 
-/* Reads items without names, such as "hQ", as the fields f0, f1 ... of a structure. This is what NumPy does. */
+/* Reads items without names, such as "hQ", as the fields f0, f1 ... of a structure, which is not padded at its end. */
 static int read_unnamed(struct reader *in, struct item *item)
 {
 	struct fields fields = { item->fields, 0, 0 };
-	int count = 0;
+	int number = 0;
 
-	for (item->align = 1; peek(in);) {
-		struct item field;
-		PyObject *name;
-		int rc = read_item(in, 0, &field);
-
-		if (rc)
+	for (item->align = 1; peek(in);)
+		if (read_field(in, 0, &fields, &number, &item->align))
 			return -1;
-		name = field.is_padding ? PyUnicode_FromStringAndSize(NULL, 0) : PyUnicode_FromFormat("f%d", count++);
-		rc = name && !add_bytes(&fields, in, field.align, field.nbytes)
-			     ? append_field(&fields, in, &field, name)
-			     : -1;
-		Py_XDECREF(name);
-		Py_XDECREF(field.fields);
-		if (rc)
-			return -1;
-	}
 	item->dtype = (struct bi_dtype){ (uint32_t)fields.nbytes, 1, BI_VOID, 0 };
 	return append_gap(&fields);
 }

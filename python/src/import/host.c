@@ -481,8 +481,6 @@ static const struct bip_array_struct *read_capsule(PyObject *capsule)
 /* Reads the element type from the members typekind, itemsize and flags. */
 static int read_struct_type(const struct bip_array_struct *array, struct bi_dtype *out, PyObject **descr)
 {
-	const uint16_t one = 1;
-	int is_little = *(const unsigned char *)&one;
 	int is_native = (array->flags & BIP_ARRAY_NOT_SWAPPED) != 0;
 	int units = array->typekind == 'U' ? array->itemsize / 4 : array->itemsize;
 	char typestr[BI_DTYPE_TEXT];
@@ -490,7 +488,8 @@ static int read_struct_type(const struct bip_array_struct *array, struct bi_dtyp
 	int rc;
 
 	*descr = NULL;
-	PyOS_snprintf(typestr, sizeof(typestr), "%c%c%d", is_native == is_little ? '<' : '>', array->typekind, units);
+	PyOS_snprintf(typestr, sizeof(typestr), "%c%c%d", is_native == PY_LITTLE_ENDIAN ? '<' : '>', array->typekind,
+		      units);
 	rc = bi_dtype_parse(typestr, out, &err);
 	if (rc)
 		return bip_check(rc, &err, bip_raise_import);
@@ -523,7 +522,8 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 		return -1;
 	rc = bip_layout(&layout, type, descr, array->nd, shape, array->strides ? strides : NULL);
 	if (!rc)
-		rc = bip_wrap_host((uintptr_t)array->data, !(array->flags & BIP_ARRAY_WRITEABLE), &layout, owner, &found->view);
+		rc = bip_wrap_host((uintptr_t)array->data, !(array->flags & BIP_ARRAY_WRITEABLE), &layout, owner,
+				   &found->view);
 	Py_XDECREF(descr);
 	return rc;
 }
