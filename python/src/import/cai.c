@@ -217,7 +217,7 @@ static int read_stream(const struct members *members, struct description *out)
 	return bip_refuse(PyExc_TypeError, "stream is %R, not an int [C6]", stream);
 }
 
-/* Converts the values of the dictionary. The caller releases the description, also on failure. */
+/* Converts the values of the dictionary. The caller releases out->descr, also on failure. */
 static int read_members(const struct members *members, struct description *out)
 {
 	memset(&out->cai, 0, sizeof(out->cai));
@@ -228,11 +228,6 @@ static int read_members(const struct members *members, struct description *out)
 			       read_stream(members, out)
 		       ? -1
 		       : 0;
-}
-
-static void release_description(struct description *array)
-{
-	Py_XDECREF(array->descr);
 }
 
 /*
@@ -392,12 +387,6 @@ static int import_anywhere(const struct bi_cai *cai, const struct bip_request *r
 	return 0;
 }
 
-static int refuse_mask(void)
-{
-	return bip_refuse(bip_UnsupportedError,
-			  "the array is masked, and its mask would be lost: mask='keep' imports both [C3]");
-}
-
 /* Checks the object `mask`. `has_cai` is the result of read_attribute for it. A mask may have no mask. */
 static int check_mask(PyObject *object, int has_cai, const struct members *members)
 {
@@ -423,7 +412,7 @@ static int import_with_mask(PyObject *object, PyObject *mask_object, const struc
 	if (owner)
 		rc = import_anywhere(&array->cai, request, owner, found);
 	Py_XDECREF(owner);
-	release_description(&mask);
+	Py_XDECREF(mask.descr);
 	return rc;
 }
 
@@ -434,7 +423,8 @@ static int import_masked(PyObject *object, PyObject *mask, struct description *a
 	int rc;
 
 	if (!request->keep_mask)
-		return refuse_mask();
+		return bip_refuse(bip_UnsupportedError,
+				  "the array is masked, and its mask would be lost: mask='keep' imports both [C3]");
 	rc = check_mask(mask, read_attribute(mask, &members), &members);
 	if (!rc)
 		rc = import_with_mask(object, mask, &members, array, request, found);
@@ -452,7 +442,7 @@ static int import_members(PyObject *object, const struct members *members, const
 	if (!rc)
 		rc = mask ? import_masked(object, mask, &array, request, found)
 			  : import_anywhere(&array.cai, request, object, found);
-	release_description(&array);
+	Py_XDECREF(array.descr);
 	return rc ? -1 : 1;
 }
 
