@@ -111,12 +111,6 @@ static int read_cuda_number(const char *name, PyObject *object, uintptr_t *out)
 	return rc;
 }
 
-static int refuse_object(const char *name, PyObject *object, const char *backend, int is_cuda)
-{
-	return bip_refuse(PyExc_TypeError, "%s is of type %.100s, not a stream of %s%s", name, Py_TYPE(object)->tp_name,
-			  backend, is_cuda ? "" : "; a command queue is an object with int_ptr");
-}
-
 static int read_stream(const char *name, PyObject *object, const struct bi_backend *backend, uintptr_t *out)
 {
 	int is_cuda = (backend->stream_kinds >> BI_ORDER_CUDA & 1) != 0, rc;
@@ -129,7 +123,9 @@ static int read_stream(const char *name, PyObject *object, const struct bi_backe
 	if (rc == 0 && is_cuda && PyIndex_Check(object) && !PyBool_Check(object))
 		return read_cuda_number(name, object, out);
 	if (rc == 0)
-		return refuse_object(name, object, backend->name, is_cuda);
+		return bip_refuse(PyExc_TypeError, "%s is of type %.100s, not a stream of %s%s", name,
+				  Py_TYPE(object)->tp_name, backend->name,
+				  is_cuda ? "" : "; a command queue is an object with int_ptr");
 	if (rc == 1 && is_cuda && *out == 0)
 		*out = LEGACY;
 	return rc == 1 ? 0 : -1;

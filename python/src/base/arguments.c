@@ -2,12 +2,6 @@
 #include "base/arguments.h"
 #include "base/errors.h"
 
-static int refuse_count(const struct bip_signature *signature, Py_ssize_t count)
-{
-	return bip_refuse(PyExc_TypeError, "%s() takes at most %d arguments by position, %zd are given",
-			  signature->function, signature->positional, count);
-}
-
 static int index_of_name(const struct bip_signature *signature, PyObject *name)
 {
 	for (int i = 0; signature->names[i]; i++)
@@ -36,7 +30,8 @@ int bip_arguments(const struct bip_signature *signature, PyObject *const *args, 
 		  PyObject **values)
 {
 	if (count > signature->positional)
-		return refuse_count(signature, count);
+		return bip_refuse(PyExc_TypeError, "%s() takes at most %d arguments by position, %zd are given",
+				  signature->function, signature->positional, count);
 	for (int i = 0; signature->names[i]; i++)
 		values[i] = i < count ? args[i] : NULL;
 	if (names && read_keywords(signature, args + count, names, values))

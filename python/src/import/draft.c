@@ -512,12 +512,6 @@ static int find_context(const struct draft *draft, int is_empty, const struct bi
 
 /* Agreement of attributes that state the same fact [B-4] */
 
-static int refuse_difference(PyObject *name, PyObject *value, PyObject *expected)
-{
-	return bip_refuse(bip_InvalidArrayError, "%U is %R, but the other attributes and the driver say %R [B-4]", name,
-			  bip_printable(value), expected);
-}
-
 /*
  * Compares an attribute with its value. Takes ownership of `expected`; if it is NULL, an exception is set. An attribute
  * that is no number belongs to another package, unless the method returned the object.
@@ -533,7 +527,9 @@ static int compare(const struct draft *draft, PyObject *name, PyObject *expected
 	if (!rc && value && (draft->is_stated || PyIndex_Check(value) || PyTuple_Check(value))) {
 		rc = PyObject_RichCompareBool(value, expected, Py_NE);
 		if (rc > 0)
-			refuse_difference(name, value, expected);
+			bip_refuse(bip_InvalidArrayError,
+				   "%U is %R, but the other attributes and the driver say %R [B-4]", name,
+				   bip_printable(value), expected);
 	}
 	Py_XDECREF(value);
 	Py_XDECREF(expected);

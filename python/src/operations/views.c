@@ -258,15 +258,10 @@ PyObject *bip_get_T(PyObject *self, void *Py_UNUSED(closure))
 	return derive_view(self, &permutation, NULL);
 }
 
-static int refuse_axes(Py_ssize_t given, int ndim)
-{
-	return bip_refuse(PyExc_ValueError, "%zd axes are given, the array has %d", given, ndim);
-}
-
 static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes[BI_MAX_NDIM])
 {
 	if (count != ndim)
-		return refuse_axes(count, ndim);
+		return bip_refuse(PyExc_ValueError, "%zd axes are given, the array has %d", count, ndim);
 	for (int i = 0; i < ndim; i++) {
 		Py_ssize_t axis = PyNumber_AsSsize_t(args[i], NULL);
 
