@@ -204,7 +204,8 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 
 /*
  * The simple numpy.dtype objects that were read last. Most programs use one object for each type. References are kept,
- * so that an address identifies an object. Without this table reading a dtype takes a microsecond.
+ * so that an address identifies an object. Without this table reading a dtype takes a microsecond. The GIL is the lock
+ * of the table, so without a GIL the table stays empty.
  */
 #define KNOWN 8
 
@@ -215,17 +216,12 @@ static struct {
 
 static int find_known(const PyObject *object, struct bi_dtype *out)
 {
-#ifndef Py_GIL_DISABLED
 	for (int i = 0; i < KNOWN; i++) {
 		if (known[i].object != object)
 			continue;
 		*out = known[i].dtype;
 		return 1;
 	}
-#else
-	(void)object;
-	(void)out;
-#endif
 	return 0;
 }
 

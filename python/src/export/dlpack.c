@@ -311,13 +311,11 @@ static PyObject *export_view(struct bi_view *view, const struct request *request
 /* Returns a view of a dense copy in host memory. The caller owns a reference to `view`. */
 static struct bi_view *copy_to_host(const struct bi_view *view)
 {
-	struct bi_context *context;
-	struct bi_view *copy;
+	struct bi_context *context = bip_host_context();
+	struct bi_view *copy = NULL;
 
-	if (bip_context_host(&context))
-		return NULL;
-	bip_copy_into(context, view, NULL, &copy);
-	bip_release_context(context);
+	if (context)
+		bip_copy_into(context, view, NULL, &copy);
 	return copy;
 }
 
