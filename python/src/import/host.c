@@ -234,8 +234,7 @@ int bip_refuse_masked(PyObject *object)
 			  Py_TYPE(object)->tp_name);
 }
 
-/* Returns true for a type derived from numpy.generic. */
-static int is_numpy_scalar(const PyTypeObject *type)
+int bip_is_numpy_scalar(const PyTypeObject *type)
 {
 	/* Types that were not made ready have no tp_mro. */
 	for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++)
@@ -273,7 +272,7 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 	rc = bip_import_ndarray(object, found);
 	if (rc)
 		return rc;
-	if (is_numpy_scalar(Py_TYPE(object)))
+	if (bip_is_numpy_scalar(Py_TYPE(object)))
 		return import_scalar(object, request, found);
 	/* A class that Python code defines may have a mask that its buffer does not show. */
 	if (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && bip_refuse_masked(object))

@@ -55,6 +55,9 @@ bip_importer bip_import_cai_or_dlpack;
  */
 int bip_refuse_masked(PyObject *object);
 
+/* host.c: returns true for types derived from numpy.generic. */
+int bip_is_numpy_scalar(const PyTypeObject *type);
+
 /* order.c: returns true for numpy.ndarray and types derived from it. */
 int bip_is_ndarray(PyTypeObject *type);
 /*

@@ -276,9 +276,10 @@ int bip_assign(PyObject *dst, PyObject *value, PyObject *stream)
 	view = bip_hold(dst);
 	if (!view)
 		return -1;
-	rc = bip_is_scalar(value, bi_view_dtype(view));
-	if (rc >= 0)
-		rc = rc ? bip_fill_view(view, value, stream) : assign_array(view, value, stream);
+	if (bip_is_scalar(value, bi_view_dtype(view)))
+		rc = bip_fill_view(view, value, stream);
+	else
+		rc = assign_array(view, value, stream);
 	bip_release_view(view);
 	return rc;
 }

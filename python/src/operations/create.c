@@ -29,15 +29,12 @@ struct pattern {
  */
 static PyObject *default_type(PyObject *value)
 {
-	int has_type;
-
 	if (!value || PyFloat_CheckExact(value))
 		return Py_NewRef(&PyFloat_Type);
 	if (PyLong_Check(value))
 		return Py_NewRef(PyBool_Check(value) ? &PyBool_Type : &PyLong_Type);
-	has_type = bip_is_ndarray(Py_TYPE(value)) ? 1 : bip_is_numpy_scalar(value);
-	if (has_type)
-		return has_type < 0 ? NULL : PyObject_GetAttr(value, bip_name.dtype);
+	if (bip_is_ndarray(Py_TYPE(value)) || bip_is_numpy_scalar(Py_TYPE(value)))
+		return PyObject_GetAttr(value, bip_name.dtype);
 	return Py_NewRef(PyComplex_Check(value) ? &PyComplex_Type : &PyFloat_Type);
 }
 

@@ -30,9 +30,7 @@ int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc);
 
 /* Scalars ------------------------------------------------------------------------------------------ scalars.c */
 
-/* Returns 1 for an instance of numpy.generic, 0 for any other object, -1 with an exception. Does not import NumPy. */
-int bip_is_numpy_scalar(PyObject *value);
-/* Returns 1 if the value is one element of this type (a scalar), 0 if it is an array, -1 with an exception. */
+/* Returns true if the value is one element of this type (a scalar), and false if it is an array. */
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype);
 /*
  * Converts a Python value, or the element of an array of one element, to an element of the view, item_size bytes.

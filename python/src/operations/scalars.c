@@ -31,15 +31,6 @@ static int is_signed(struct bi_dtype dtype)
 	return dtype.type >= BI_INT8 && dtype.type <= BI_INT64;
 }
 
-int bip_is_numpy_scalar(PyObject *value)
-{
-	PyObject *generic = bip_imported("numpy", "generic");
-	int answer = generic ? PyObject_IsInstance(value, generic) : PyErr_Occurred() ? -1 : 0;
-
-	Py_XDECREF(generic);
-	return answer;
-}
-
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
 {
 	if (PyFloat_Check(value) || PyLong_Check(value) || PyComplex_Check(value) || PyBytes_Check(value) ||
@@ -47,7 +38,7 @@ int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
 		return 1;
 	if (PyTuple_Check(value) || PyList_Check(value))
 		return dtype.type == BI_VOID || dtype.lanes > 1;
-	return BIP_CHECK(value) ? 0 : bip_is_numpy_scalar(value);
+	return bip_is_numpy_scalar(Py_TYPE(value));
 }
 
 /* Numbers to bytes */
