@@ -149,22 +149,17 @@ static int list_devices(struct bi_device **out, int *count, struct bi_error *err
 
 int bip_devices_ready(PyObject *module)
 {
-	BIP_LOCK(module)
-	if (!type)
-		type = PyStructSequence_NewType(&description);
-	BIP_UNLOCK()
+	type = PyStructSequence_NewType(&description);
 	return type ? PyModule_AddObjectRef(module, "Device", (PyObject *)type) : -1;
 }
 
-PyObject *bip_devices(PyObject *module, PyObject *Py_UNUSED(none))
+PyObject *bip_devices(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
 	struct bi_device *devices;
 	PyObject *list = NULL;
 	struct bi_error err;
 	int count = 0, rc;
 
-	if (!type && bip_devices_ready(module))
-		return NULL;
 	rc = list_devices(&devices, &count, &err);
 	if (rc)
 		bip_raise(rc, &err);
