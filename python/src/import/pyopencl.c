@@ -190,33 +190,20 @@ static int is_complete(PyObject *event)
 	return code == -1 && PyErr_Occurred() ? -1 : code == 0;
 }
 
-static int append_event(struct bi_event *event, struct events *events)
-{
-	struct bi_event **list = PyMem_Realloc(events->list, (events->count + 1) * sizeof(struct bi_event *));
-
-	if (!list) {
-		bi_event_release(event);
-		return bip_no_memory();
-	}
-	events->list = list;
-	list[events->count++] = event;
-	return 0;
-}
-
 /* Adds an event, unless it is complete. A failed event is added too, so that the first use reports the failure. */
 static int add_event(PyObject *object, struct bi_context *context, struct events *events)
 {
 	int done = is_complete(object);
-	struct bi_event *event;
 	struct bi_error err;
 	uintptr_t handle;
 
 	if (done)
 		return done < 0 ? -1 : 0;
 	if (bip_cl_handle(object, BIP_CL_EVENT, &handle) ||
-	    bip_check(bi_event_wrap(context, handle, &event, &err), &err, bip_raise_import))
+	    bip_check(bi_event_wrap(context, handle, &events->list[events->count], &err), &err, bip_raise_import))
 		return -1;
-	return append_event(event, events);
+	events->count++;
+	return 0;
 }
 
 /*
@@ -226,9 +213,12 @@ static int add_event(PyObject *object, struct bi_context *context, struct events
 static int collect_events(PyObject *list, struct bi_context *context, struct events *events)
 {
 	PyObject *items = PySequence_Tuple(list);
+	Py_ssize_t count = items ? PyTuple_GET_SIZE(items) : 0;
 	int rc = items ? 0 : -1;
 
-	for (Py_ssize_t i = 0; !rc && i < PyTuple_GET_SIZE(items); i++)
+	if (count && !(events->list = PyMem_New(struct bi_event *, (size_t)count)))
+		rc = bip_no_memory();
+	for (Py_ssize_t i = 0; !rc && i < count; i++)
 		rc = add_event(PyTuple_GET_ITEM(items, i), context, events);
 	Py_XDECREF(items);
 	return rc;
