@@ -234,14 +234,11 @@ static int set_failure(void *error, set_error *set, const char *kind, const char
  */
 static int set_failure_from_exception(void *error, set_error *set)
 {
-	struct bip_raised raised = bip_put_aside();
-	PyObject *text = raised.exception ? PyObject_Str(raised.exception) : NULL;
+	PyObject *text = bip_take_message();
 	const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
-	int rc;
+	int rc = set_failure(error, set, "RuntimeError", message ? message : "the device cannot be opened");
 
-	rc = set_failure(error, set, "RuntimeError", message ? message : "the device cannot be opened");
 	Py_XDECREF(text);
-	bip_put_back(raised);
 	PyErr_Clear();
 	return rc;
 }
