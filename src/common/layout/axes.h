@@ -83,33 +83,20 @@ static inline void bi__cursor_add_part(struct bi__cursor *at, int64_t start, int
 	bi__cursor_add(at, length, stride);
 }
 
-static inline void bi__cursor_add_forward(struct bi__cursor *at, const struct bi_index *item)
-{
-	int64_t extent = *at->shape;
-	int64_t start = item->start == BI_OMITTED ? 0 : bi__clip(item->start, extent, 0, extent);
-	int64_t stop = item->stop == BI_OMITTED ? extent : bi__clip(item->stop, extent, 0, extent);
-
-	bi__cursor_add_part(at, start, bi__count_steps(stop - start, item->step), item->step);
-}
-
-static inline void bi__cursor_add_backward(struct bi__cursor *at, const struct bi_index *item)
-{
-	int64_t extent = *at->shape, last = extent - 1;
-	int64_t start = item->start == BI_OMITTED ? last : bi__clip(item->start, extent, -1, last);
-	int64_t stop = item->stop == BI_OMITTED ? -1 : bi__clip(item->stop, extent, -1, last);
-	int64_t step = item->step == INT64_MIN ? INT64_MAX : -item->step;
-
-	bi__cursor_add_part(at, start, bi__count_steps(start - stop, step), item->step);
-}
-
 /* Applies a slice to the next axis. Returns 1, or 0 and changes nothing if the step is 0. */
 static inline int bi__cursor_add_slice(struct bi__cursor *at, const struct bi_index *item)
 {
-	if (item->step > 0)
-		bi__cursor_add_forward(at, item);
-	else if (item->step < 0)
-		bi__cursor_add_backward(at, item);
-	return item->step != 0;
+	int64_t extent = *at->shape, step = item->step;
+	int64_t low = step < 0 ? -1 : 0, high = step < 0 ? extent - 1 : extent;
+	int64_t start = item->start == BI_OMITTED ? (step < 0 ? high : low) : bi__clip(item->start, extent, low, high);
+	int64_t stop = item->stop == BI_OMITTED ? (step < 0 ? low : high) : bi__clip(item->stop, extent, low, high);
+
+	if (step > 0)
+		bi__cursor_add_part(at, start, bi__count_steps(stop - start, step), step);
+	else if (step < 0)
+		bi__cursor_add_part(at, start, bi__count_steps(start - stop, step == INT64_MIN ? INT64_MAX : -step),
+				    step);
+	return step != 0;
 }
 
 /* The result of bi__index_begin. */
@@ -124,30 +111,22 @@ struct bi__indexed {
  */
 int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct bi_error *err);
 
-/* A valid list has at most one integer or slice for each axis of the source, one new axis for each axis of the result,
- * and one ellipsis. */
-#define BI__MAX_ITEMS (2 * BI_MAX_NDIM + 1)
-
 /*
- * Counts the items of source[items...] and checks their number against the `ndim` dimensions of the source. The four
- * counts, one for each kind of item, are the bytes of one word. Returns BI_OK or the status of bi__index_refuse.
+ * Counts the items of source[items...] and checks their number against the `ndim` dimensions of the source. Returns
+ * BI_OK or the status of bi__index_refuse.
  */
 static inline int bi__index_begin(int ndim, const struct bi_index *items, int count, struct bi__indexed *out,
 				  struct bi_error *err)
 {
-	int is_known = count <= BI__MAX_ITEMS, integers, slices, newaxes, ellipses;
-	unsigned counts = 0;
+	int counts[BI_INDEX_ELLIPSIS + 1] = { 0 }, is_known = 1;
 
 	for (int i = 0; i < count && is_known; i++) {
 		is_known = (unsigned)items[i].kind <= BI_INDEX_ELLIPSIS;
-		counts += 1u << (8 * (items[i].kind & 3));
+		counts[items[i].kind & BI_INDEX_ELLIPSIS]++;
 	}
-	integers = (int)(counts >> 8 * BI_INDEX_INTEGER & 0xff);
-	slices = (int)(counts >> 8 * BI_INDEX_SLICE & 0xff);
-	newaxes = (int)(counts >> 8 * BI_INDEX_NEWAXIS & 0xff);
-	ellipses = (int)(counts >> 8 * BI_INDEX_ELLIPSIS & 0xff);
-	*out = (struct bi__indexed){ ndim - integers + newaxes, ndim - integers - slices };
-	if (is_known && ellipses <= 1 && out->whole >= 0 && out->ndim <= BI_MAX_NDIM)
+	out->ndim = ndim - counts[BI_INDEX_INTEGER] + counts[BI_INDEX_NEWAXIS];
+	out->whole = ndim - counts[BI_INDEX_INTEGER] - counts[BI_INDEX_SLICE];
+	if (is_known && counts[BI_INDEX_ELLIPSIS] <= 1 && out->whole >= 0 && out->ndim <= BI_MAX_NDIM)
 		return BI_OK;
 	return bi__index_refuse(ndim, items, count, err);
 }
