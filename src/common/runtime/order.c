@@ -821,18 +821,18 @@ int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, st
 	return rc ? rc : wait_for_both_locked(to, from, stream, err);
 }
 
-/* Sets the last-use event of host memory to *end, or to a new event for all work that is on the stream now. */
-static int move_last_use_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi__fence *end,
-				struct bi_error *err)
+/* Sets the last-use event of host memory to that of the step, or to a new event for all work on the stream now. */
+static int move_last_use_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
 {
+	struct bi_stream *stream = step->stream;
 	struct bi__fence last_use = BI__FENCE_NONE;
 	int rc = BI_OK;
 
 	if (stream->context->device.backend->synchronous)
 		return BI_OK;
-	if (end && end->context) {
-		last_use = *end;
-		*end = BI__FENCE_NONE;
+	if (step->made && step->made->context) {
+		last_use = *step->made;
+		*step->made = BI__FENCE_NONE;
 	} else {
 		rc = bi__fence_record(stream, &last_use, err);
 	}
@@ -936,7 +936,7 @@ static __attribute__((cold, noinline)) int gather_exported_locked(struct bi_memo
 }
 
 static inline int record_end_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
-				    struct bi__fence *end, struct bi_error *err)
+				    struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 	int rc;
@@ -946,7 +946,7 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 		return BI_OK;
 	/* Captured work runs when the caller launches the graph, and the caller orders it. */
 	if (memory->backend->synchronous)
-		return order->is_capturing ? BI_OK : move_last_use_locked(memory, step->stream, end, err);
+		return order->is_capturing ? BI_OK : move_last_use_locked(memory, step, err);
 	if (!is_private_locked(memory, step->stream)) {
 		rc = end_shared_locked(memory, step, err);
 		order->pending = true;
@@ -968,7 +968,7 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 	if (!stream || is_of_parent(memory))
 		return;
 	step = bi__step_on(stream);
-	if (record_end_locked(memory, BI_ACCESS_READ_WRITE, &step, NULL, NULL) && bi__stream_finish(stream, NULL))
+	if (record_end_locked(memory, BI_ACCESS_READ_WRITE, &step, NULL) && bi__stream_finish(stream, NULL))
 		order->lost = true;
 	else
 		bi__order_end_host_use(memory, stream->context);
@@ -977,15 +977,13 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 	order->is_checked = false;
 }
 
-/* Does bi__order_end_use_locked. `end` is an event of the work, or NULL. */
-static int end_at_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi__fence *end,
-			 struct bi_error *err)
+int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 	int rc;
 
 	bi__order_catch_up_in_locked(step, memory);
-	rc = record_end_locked(memory, access, step, end, err);
+	rc = record_end_locked(memory, access, step, err);
 	order->epoch++;
 	order->is_checked = false;
 	if (order->first_use.count) {
@@ -1002,27 +1000,23 @@ static int end_at_locked(struct bi_memory *memory, unsigned access, struct bi__s
 	return rc;
 }
 
-int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
-{
-	return end_at_locked(memory, access, step, NULL, err);
-}
-
 int bi__order_end_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi__step step = bi__step_on(stream);
 
-	return end_at_locked(memory, BI_ACCESS_READ_WRITE, &step, NULL, err);
+	return bi__order_end_use_locked(memory, BI_ACCESS_READ_WRITE, &step, err);
 }
 
 int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 			      struct bi__fence end, struct bi_error *err)
 {
 	struct bi__step step = bi__step_on(stream);
-	int rc = end_at_locked(to, BI_ACCESS_READ_WRITE, &step, &end, err);
-	int other = BI_OK;
+	int rc, other = BI_OK;
 
+	step.made = &end;
+	rc = bi__order_end_use_locked(to, BI_ACCESS_READ_WRITE, &step, err);
 	if (from)
-		other = end_at_locked(from, BI_ACCESS_READ, &step, &end, rc ? NULL : err);
+		other = bi__order_end_use_locked(from, BI_ACCESS_READ, &step, rc ? NULL : err);
 	leave_fence_locked(to, end);
 	return rc ? rc : other;
 }

@@ -22,6 +22,7 @@ struct bi__step {
 	struct bi_stream *stream;
 	/* The end of the context stream, and of `stream`, for private memory. A memory of the step owns it. Or NULL. */
 	struct bi__end *home, *end;
+	struct bi__fence *made; /* end: the event of a copy, which becomes the last-use event of host memory; or NULL */
 	unsigned stream_count, end_count;
 	const struct bi_stream *streams[BI__STEP_STREAMS]; /* begin: `stream` waits for them; end: they wait for it */
 	const struct bi__end *ends[BI__STEP_ENDS]; /* for which `stream` waits */
@@ -33,6 +34,7 @@ static inline struct bi__step bi__step_on(struct bi_stream *stream)
 
 	step.stream = stream;
 	step.home = step.end = NULL;
+	step.made = NULL;
 	step.stream_count = step.end_count = 0;
 	return step;
 }
