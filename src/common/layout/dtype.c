@@ -145,41 +145,35 @@ static int read_number(const char *text, size_t length, uint32_t *out)
 	return length > 0;
 }
 
-#define ROWS 32
-#define ROW(kind) ((unsigned char)(kind) % ROWS)
-
 /*
- * The type + 1, indexed by kind and bytes; 0: no type. No kind has two types of the same size. Sized types (is_sized)
- * are in column 0. Types without a kind are not found by this table.
+ * Returns the type of this kind whose items have so many bytes, or the sized type (is_sized) of the kind for 0 bytes;
+ * or -1. The labels of types without a kind are negative.
  */
-static const uint8_t by_typestr[ROWS][BI_TYPE_COUNT] = {
-#define PLACE(name, text, kind, code, bits) \
-	[ROW(kind)][!(kind) ? (int)BI_##name : (code) < 0 ? 0 : ((bits) + 7) / 8] = 1 + BI_##name,
-	BI_TYPE_MAP(PLACE)
-#undef PLACE
-};
-
-/* Returns the type of this kind in this column, or -1. Several kinds share a row, so the kind is compared. */
-static int look_up_kind(char kind, size_t column)
+static int find_kind(char kind, uint8_t bytes)
 {
-	int type = kind ? by_typestr[ROW(kind)][column] - 1 : -1;
-
-	return type >= 0 && types[type].kind == kind ? type : -1;
+	switch ((unsigned char)kind << 8 | bytes) {
+#define CASE(name, text, kind, code, bits) \
+	case (!(kind) ? -1 - BI_##name : (kind) << 8 | ((code) < 0 ? 0 : ((bits) + 7) / 8)): \
+		return BI_##name;
+		BI_TYPE_MAP(CASE)
+#undef CASE
+	}
+	return -1;
 }
 
 /* Returns 1 and sets *out to the type of a kind and a number of bytes (sized types: characters), or returns 0. */
 static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 {
-	int type = number && number < BI_TYPE_COUNT ? look_up_kind(kind, number) : -1;
-	int sized = look_up_kind(kind, 0);
+	int type = number && number <= UINT8_MAX ? find_kind(kind, (uint8_t)number) : -1;
 
 	if (type >= 0) {
 		*out = from_table((size_t)type, 1);
 		return 1;
 	}
-	if (sized < 0 || number > UINT32_MAX / unit_size(&types[sized]))
+	type = find_kind(kind, 0);
+	if (type < 0 || number > UINT32_MAX / unit_size(&types[type]))
 		return 0;
-	*out = from_size((size_t)sized, number * unit_size(&types[sized]));
+	*out = from_size((size_t)type, number * unit_size(&types[type]));
 	return 1;
 }
 
@@ -327,28 +321,19 @@ void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 		snprintf(text, BI_DTYPE_TEXT, "%s", entry->text);
 }
 
-#define CODES 18
-#define LANE_BYTES 17
-
-/*
- * The type + 1, indexed by DLPack code and bytes of a lane; 0: no type. No code has two types of the same size. The
- * last row, which find_dlpack does not use, takes the sized types.
- */
-static const uint8_t by_dlpack[CODES + 1][LANE_BYTES] = {
-#define PLACE(name, text, kind, code, bits) \
-	[(code) < 0 ? CODES : (code)][(code) < 0 ? BI_TYPE_COUNT - BI_##name : ((bits) + 7) / 8] = 1 + BI_##name,
-	BI_TYPE_MAP(PLACE)
-#undef PLACE
-};
-
+/* Returns the type, or -1. The labels of types without a code are negative. */
 static int find_dlpack(unsigned code, unsigned bits)
 {
-	int type;
-
-	if (code >= CODES || bits > 8 * (LANE_BYTES - 1))
+	if (code > UINT8_MAX || bits > UINT8_MAX)
 		return -1;
-	type = by_dlpack[code][(bits + 7) / 8] - 1;
-	return type >= 0 && types[type].bits == bits ? type : -1;
+	switch ((int)(code << 8 | bits)) {
+#define CASE(name, text, kind, code, bits) \
+	case ((code) < 0 ? -1 - BI_##name : (code) * 256 + (bits)): \
+		return BI_##name;
+		BI_TYPE_MAP(CASE)
+#undef CASE
+	}
+	return -1;
 }
 
 int bi_dtype_from_dlpack(unsigned code, unsigned bits, unsigned lanes, struct bi_dtype *out, struct bi_error *err)
