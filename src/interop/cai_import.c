@@ -77,78 +77,53 @@ static int find_stream(const struct import *import, const struct bi_cai *cai, st
 	return bi__cite(bi_stream_wrap(context, (uintptr_t)cai->stream, NULL, NULL, out, err), "C6", err);
 }
 
-/* Checks the memory of the mask, before the import of the array enqueues anything. */
-static int try_mask(const struct import *import, struct bi_error *err)
-{
-	struct bi_view *view;
-	struct bi_error inner;
-	int rc = make_view(import, &import->mask, 0, NULL, &view, &inner);
-
-	if (rc)
-		return bi__fail_vendor(err, rc, inner.vendor, "mask: %s", inner.message);
-	bi_view_release(view);
-	return BI_OK;
-}
-
-static int import_array(const struct import *import, const struct bi_cai *cai, struct bi_view **out,
-			struct bi_error *err)
+static int import_array(const struct import *import, const struct bi__cai_array *array, const struct bi_cai *cai,
+			struct bi_view **out, struct bi_error *err)
 {
 	struct bi_stream *stream = NULL;
-	int rc = import->array.nbytes ? find_stream(import, cai, &stream, err) : BI_OK;
+	int rc = array->nbytes ? find_stream(import, cai, &stream, err) : BI_OK;
 
 	if (!rc)
-		rc = make_view(import, &import->array, cai->readonly != 0, stream, out, err);
+		rc = make_view(import, array, cai->readonly != 0, stream, out, err);
 	bi_stream_release(stream);
-	return rc;
-}
-
-static int wrap_array_and_mask(const struct import *import, const struct bi_cai *cai, struct bi_stream *mask_stream,
-			       struct bi_view **out, struct bi_error *err)
-{
-	int rc = import_array(import, cai, out, err);
-
-	if (rc)
-		return rc;
-	rc = make_view(import, &import->mask, cai->mask->readonly != 0, mask_stream, import->options->mask, err);
-	if (rc) {
-		bi_view_release(*out);
-		*out = NULL;
-	}
 	return rc;
 }
 
 static int import_masked(const struct import *import, const struct bi_cai *cai, struct bi_view **out,
 			 struct bi_error *err)
 {
-	struct bi_stream *stream = NULL;
+	struct bi_view **mask = import->options->mask;
 	struct owner *owner = malloc(sizeof(*owner));
-	int rc = BI_OK;
+	struct bi_error inner;
+	int rc;
 
 	if (!owner)
 		return bi__fail(err, BI_ENOMEM, "no memory for the owner of an array and its mask");
 	atomic_init(&owner->refs, 2);
 	owner->release = import->options->release;
 	owner->data = import->options->release_data;
-	if (import->mask.nbytes)
-		rc = find_stream(import, cai->mask, &stream, err);
-	if (!rc)
-		rc = try_mask(import, err);
-	if (!rc)
-		rc = wrap_array_and_mask(import, cai, stream, out, err);
-	bi_stream_release(stream);
+	rc = import_array(import, &import->mask, cai->mask, mask, &inner);
+	if (rc)
+		bi__fail_vendor(err, rc, inner.vendor, "mask: %s", inner.message);
+	else
+		rc = import_array(import, &import->array, cai, out, err);
+	if (rc) {
+		bi_view_release(*mask);
+		*mask = NULL;
+	}
 	if (rc || !owner->release) {
 		free(owner);
 		return rc;
 	}
 	bi__memory_set_release((*out)->memory, release_owner, owner);
-	bi__memory_set_release((*import->options->mask)->memory, release_owner, owner);
+	bi__memory_set_release((*mask)->memory, release_owner, owner);
 	return BI_OK;
 }
 
 static int import_plain(const struct import *import, const struct bi_cai *cai, struct bi_view **out,
 			struct bi_error *err)
 {
-	int rc = import_array(import, cai, out, err);
+	int rc = import_array(import, &import->array, cai, out, err);
 
 	if (!rc)
 		bi__memory_set_release((*out)->memory, import->options->release, import->options->release_data);
