@@ -11,10 +11,12 @@
 static inline struct bi_dl_device device_of(const struct bi_view *view)
 {
 	const struct bi_memory *memory = view->memory;
-	struct bi_dl_device device = { (int32_t)memory->backend->exported[memory->block.memory].device, 0 };
+	const struct bi__exported *exported = &memory->backend->exported[memory->block.memory];
+	struct bi_dl_device device = { (int32_t)exported->device, 0 };
+	int is_host = exported->handle == BI_HANDLE_HOST;
 
 	/* The number of unified memory is 0, because the memory belongs to all devices. */
-	if (bi__place_has_number(memory) && memory->block.memory != BI_MEMORY_UNIFIED)
+	if (memory->backend->named_by_ordinal && !is_host && memory->block.memory != BI_MEMORY_UNIFIED)
 		device.device_id = memory->context->device.info->ordinal;
 	return device;
 }
@@ -158,11 +160,8 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 	struct bi_dl_managed_versioned *made;
 	int rc;
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!view)
-		return bi__fail(err, BI_EINVAL, "view is NULL");
+	if (bi__check_out(out, view != NULL, "view is NULL", err))
+		return BI_EINVAL;
 	if (flags & ~(uint64_t)BI_DL_COPIED)
 		return bi__fail(err, BI_EINVAL, "flags 0x%llx has other bits than %d", (unsigned long long)flags,
 				BI_DL_COPIED);
@@ -189,11 +188,8 @@ int bi_dlpack_export_unversioned(const struct bi_view *view, uint64_t flags, str
 	struct bi_dl_tensor tensor;
 	int rc;
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!view)
-		return bi__fail(err, BI_EINVAL, "view is NULL");
+	if (bi__check_out(out, view != NULL, "view is NULL", err))
+		return BI_EINVAL;
 	if (view->flags & BI_VIEW_READONLY && !(flags & BI_DL_READONLY))
 		return bi__fail(err, BI_EREADONLY,
 				"the view is read-only, which a tensor without version cannot say [D3]");

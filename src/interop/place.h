@@ -51,13 +51,6 @@ static inline int bi__dlpack_is_small(unsigned bits)
 	return bits < 8;
 }
 
-/* Returns 1 if exports name the device of the memory by its ordinal (device_id), otherwise 0. */
-static inline int bi__place_has_number(const struct bi_memory *memory)
-{
-	return memory->backend->named_by_ordinal &&
-	       memory->backend->exported[memory->block.memory].handle != BI_HANDLE_HOST;
-}
-
 void bi__cite_failure(const char *rule, struct bi_error *err);
 
 /* Puts the number of the broken rule at the end of a failure's message, in place of any number there. Returns rc. */

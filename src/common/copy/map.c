@@ -27,8 +27,6 @@ struct bi_map {
 
 static int check_map(const struct bi_view *view, unsigned mode, struct bi_error *err)
 {
-	if (!view)
-		return bi__fail(err, BI_EINVAL, "view is NULL");
 	if (!(mode & (BI_MAP_READ | BI_MAP_WRITE)) || mode > (BI_MAP_READ | BI_MAP_WRITE | BI_MAP_DISCARD))
 		return bi__fail(err, BI_EINVAL, "mode %u is not BI_MAP_READ, _WRITE, or both, or _WRITE with _DISCARD",
 				mode);
@@ -262,12 +260,10 @@ static void free_map(struct bi_map *map)
 int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err)
 {
 	struct bi_map *map;
-	int rc;
+	int rc = bi__check_out(out, view != NULL, "view is NULL", err);
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	rc = check_map(view, mode, err);
+	if (!rc)
+		rc = check_map(view, mode, err);
 	if (rc)
 		return rc;
 	map = calloc(1, sizeof(*map));
