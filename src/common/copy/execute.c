@@ -90,7 +90,7 @@ struct extras {
 	int is_recorded; /* the report of the owner gets a record */
 	int is_timed; /* the record has an event for the time; the report owns the event */
 	int waits; /* option `debug`: the calling thread waits for the job */
-	int has_end; /* the event of the move is complete when all earlier work on the stream is complete */
+	int has_end; /* the event of the move is not timed, and marks the end of all work on the stream */
 };
 
 /*
@@ -120,16 +120,6 @@ static int copy_marks(const struct bi_stream *stream, const struct bi__move *mov
 	       (!move->dst.block || !move->src.block);
 }
 
-/*
- * Sets *end to the event of a move. If the report reads the time of the same event, the event is retained once more. If
- * that fails, *end stays cleared, and the end is recorded later.
- */
-static void keep_end(struct bi_context *context, uintptr_t event, int is_timed, struct bi__fence *end)
-{
-	if (event && (!is_timed || bi__dispatch_event_retain(&context->device, event, NULL) == BI_OK))
-		*end = bi__fence_of(context, event);
-}
-
 int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err)
 {
 	struct bi_context *context = stream->context;
@@ -141,7 +131,7 @@ int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct 
 
 	if (rc)
 		return rc;
-	extras.has_end = end && copy_marks(stream, &move);
+	extras.has_end = end && !extras.is_timed && copy_marks(stream, &move);
 	move.is_timed = extras.is_timed;
 	start = extras.is_recorded ? bi__clock_ns() : 0;
 	rc = bi__dispatch_copy(&context->device, &stream->queue, &move,
@@ -149,7 +139,7 @@ int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct 
 	if (rc)
 		return rc;
 	if (extras.has_end)
-		keep_end(context, event, extras.is_timed, end);
+		*end = bi__fence_of(context, event);
 	if (extras.is_recorded)
 		record_job(job, stream, extras.is_timed && !event ? bi__clock_ns() - start : -1,
 			   extras.is_timed ? event : 0);
