@@ -167,7 +167,7 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
 	bi__memory_reap(context, BI__REAP_ALL);
 	bi__memory_trim_pool(context, 0);
-	bi__memory_await_retired(&context->stream);
+	bi__memory_await_retired(&context->stream, 0);
 	bi__memory_trim_pool(context, 0);
 	await_frees(context, kind);
 	rc = allocate_pooled(context, nbytes, kind, out, &first);

@@ -348,8 +348,7 @@ static int is_above(const struct bi_context *context, size_t bytes)
 	return atomic_load_explicit(&context->retired.bytes, memory_order_relaxed) > bytes;
 }
 
-/* Frees the oldest memories until at most `keep` bytes are retired. */
-static void await_oldest(struct bi_stream *stream, size_t keep)
+void bi__memory_await_retired(struct bi_stream *stream, size_t keep)
 {
 	struct bi_context *context = stream->context;
 	struct bi_memory *memory;
@@ -369,10 +368,5 @@ void bi__memory_relieve_pressure(struct bi_stream *stream)
 	bi__memory_reap_retired(context, BI__REAP_ALL);
 	/* Half of it, so that the list is not gone through again at each call. */
 	if (is_above(context, context->retired.limit))
-		await_oldest(stream, context->retired.limit / 2);
-}
-
-void bi__memory_await_retired(struct bi_stream *stream)
-{
-	await_oldest(stream, 0);
+		bi__memory_await_retired(stream, context->retired.limit / 2);
 }

@@ -48,14 +48,16 @@ static inline void bi__memory_reap(struct bi_context *context, enum bi__reap how
 }
 
 /*
- * Frees retired memory whose work is complete. If its bytes are still above the limit, blocks the calling thread
- * (`pressure`) for the oldest memory and then for the next, until the bytes are at most half of the limit. Does not
- * block while `stream` or the context stream of its context is captured. No lock may be held.
+ * Blocks the calling thread (`pressure`) for the oldest memory and then for the next, until at most `keep` bytes are
+ * retired. Does not block while `stream` or the context stream of its context is captured. No lock may be held.
+ */
+void bi__memory_await_retired(struct bi_stream *stream, size_t keep);
+
+/*
+ * Frees retired memory whose work is complete. If its bytes are still above the limit, awaits retired memory until they
+ * are at most half of the limit.
  */
 void bi__memory_relieve_pressure(struct bi_stream *stream);
-
-/* Frees all retired memory but that which a graph uses, in the same way, because the driver has no memory left. */
-void bi__memory_await_retired(struct bi_stream *stream);
 
 /* Called before memory is allocated or work is enqueued on the stream: row 15 of docs/ordering.md. */
 static inline void bi__memory_limit_retired(struct bi_stream *stream)
