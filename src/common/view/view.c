@@ -18,14 +18,16 @@ static void release_text(struct bi__text *text)
 		free(text);
 }
 
-static struct bi__text *new_text(const char *words, size_t length)
+/* Makes a text of `length` bytes, which the caller writes, and a NUL. */
+static struct bi__text *new_text(size_t length, struct bi_error *err)
 {
 	struct bi__text *text = malloc(sizeof(*text) + length + 1);
 
-	if (!text)
+	if (!text) {
+		bi__fail(err, BI_ENOMEM, "no memory for a descr of %zu bytes", length);
 		return NULL;
+	}
 	atomic_init(&text->refs, 1);
-	memcpy(text->text, words, length);
 	text->text[length] = '\0';
 	return text;
 }
@@ -90,17 +92,21 @@ static int is_fortran_order(const int64_t *shape, const int64_t *strides, int nd
 	return 1;
 }
 
-/* The shape and strides of the view are set. */
-static void describe_axes(struct bi_view *view, unsigned flags, int is_empty)
+/* Sets all members except for ndim, is_behind and memory. The shape and strides are set before. */
+static void init_view(struct bi_view *view, struct bi_dtype dtype, int64_t offset, unsigned flags, int is_empty)
 {
 	const int64_t *shape = view->dims, *strides = shape + view->ndim;
 	unsigned described = flags & BI_VIEW_READONLY ? BI__TRAIT_READONLY : 0;
 	int several = 0;
 
-	if (is_empty || is_c_order(shape, strides, view->ndim, view->dtype.item_size, &several))
+	if (is_empty || is_c_order(shape, strides, view->ndim, dtype.item_size, &several))
 		described |= BI__TRAIT_C_CONTIGUOUS;
-	if (!several && (is_empty || is_fortran_order(shape, strides, view->ndim, view->dtype.item_size)))
+	if (!several && (is_empty || is_fortran_order(shape, strides, view->ndim, dtype.item_size)))
 		described |= BI__TRAIT_F_CONTIGUOUS;
+	atomic_init(&view->refs, 1);
+	atomic_init(&view->more, NULL);
+	view->dtype = dtype;
+	view->offset = offset;
 	view->flags = (uint8_t)flags;
 	view->traits = (uint8_t)described;
 	view->is_empty = is_empty;
@@ -166,29 +172,19 @@ const struct bi__more *bi__view_make_more(const struct bi_view *view, struct bi_
 	return present;
 }
 
-/* Translates the descr, whose JSON has `length` characters. */
-static int translate_descr(const struct bi__more *more, size_t length, struct bi__text **out, struct bi_error *err)
-{
-	struct bi__text *text = malloc(sizeof(*text) + length + 1);
-
-	if (!text)
-		return bi__fail(err, BI_ENOMEM, "no memory for a descr of %zu bytes", length);
-	atomic_init(&text->refs, 1);
-	text->text[length] = '\0';
-	*out = text;
-	return bi__descr_translate(more->descr, more->descr_length, BI__DESCR_PYTHON, text->text, &length, err);
-}
-
 /* Makes the text of a type without fields. */
 static int make_word(const struct bi_view *view, struct bi__text **out, struct bi_error *err)
 {
-	char word[BI_DTYPE_TEXT], json[BI_DTYPE_TEXT + 2];
+	char word[BI_DTYPE_TEXT];
 	int rc = bi_dtype_typestr(view->dtype, word, err);
 
 	if (rc)
 		return rc;
-	*out = new_text(json, (size_t)snprintf(json, sizeof(json), "\"%s\"", word));
-	return *out ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for the name of a type");
+	*out = new_text(strlen(word) + 2, err);
+	if (!*out)
+		return BI_ENOMEM;
+	snprintf((*out)->text, sizeof(word) + 2, "\"%s\"", word);
+	return BI_OK;
 }
 
 static int make_json(const struct bi_view *view, const struct bi__more *more, struct bi__text **out,
@@ -205,7 +201,10 @@ static int make_json(const struct bi_view *view, const struct bi__more *more, st
 	if (length > BI__DESCR_JSON_MAX)
 		return bi__fail(err, BI_EDTYPE, "descr has %zu bytes in JSON, more than %d", length,
 				BI__DESCR_JSON_MAX);
-	return translate_descr(more, length, out, err);
+	*out = new_text(length, err);
+	if (!*out)
+		return BI_ENOMEM;
+	return bi__descr_translate(more->descr, more->descr_length, BI__DESCR_PYTHON, (*out)->text, &length, err);
 }
 
 int bi__view_json(const struct bi_view *view, const char **out, struct bi_error *err)
@@ -232,24 +231,20 @@ int bi__view_json(const struct bi_view *view, const char **out, struct bi_error 
 }
 
 /*
- * Sets all members of a view, except for ndim and place, which the caller has set, and without a text. The layout must
- * be valid and lie inside the memory. Takes ownership of the reference to the memory.
+ * Sets all members of a view, except for ndim and is_behind, which the caller has set, and without a text. The layout
+ * must be valid and lie inside the memory. Takes ownership of the reference to the memory.
  */
 static void set_view(struct bi_view *view, struct bi_memory *memory, const struct bi_layout *layout, unsigned flags)
 {
 	int ndim = view->ndim, is_empty = 0;
 
-	atomic_init(&view->refs, 1);
-	atomic_init(&view->more, NULL);
 	view->memory = memory;
-	view->dtype = layout->dtype;
-	view->offset = layout->offset;
 	for (int i = 0; i < ndim; i++) {
 		view->dims[i] = layout->shape[i];
 		view->dims[ndim + i] = layout->strides[i];
 		is_empty |= layout->shape[i] == 0;
 	}
-	describe_axes(view, flags, is_empty);
+	init_view(view, layout->dtype, layout->offset, flags, is_empty);
 }
 
 static int add_text(struct bi_view *view, struct bi__text *text, const char *descr, uint32_t length,
@@ -287,11 +282,7 @@ int bi__view_complete(struct bi_view *view, const struct bi_view *source, int64_
 {
 	const struct bi__more *more = atomic_load_explicit(&source->more, memory_order_acquire);
 
-	atomic_init(&view->refs, 1);
-	atomic_init(&view->more, NULL);
-	view->dtype = source->dtype;
-	view->offset = offset;
-	describe_axes(view, source->flags, is_empty);
+	init_view(view, source->dtype, offset, source->flags, is_empty);
 	if (more && more->text && add_text(view, more->text, more->descr, more->descr_length, err)) {
 		bi__view_abandon(view);
 		return BI_ENOMEM;
@@ -334,13 +325,14 @@ static int check_descr(struct bi_dtype descr, struct bi_dtype dtype, struct bi_e
 static int make_with_descr(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			   struct bi_view **out, struct bi_error *err)
 {
-	struct bi__text *text = new_text(layout->descr, layout->descr_length);
+	struct bi__text *text = new_text(layout->descr_length, err);
 	struct bi_layout owned = *layout;
 	struct bi_dtype dtype;
 	int rc;
 
 	if (!text)
-		return bi__fail(err, BI_ENOMEM, "no memory for a descr of %u bytes", layout->descr_length);
+		return BI_ENOMEM;
+	memcpy(text->text, layout->descr, layout->descr_length);
 	rc = bi_dtype_parse_descr(text->text, &dtype, err);
 	if (!rc)
 		rc = check_descr(dtype, layout->dtype, err);
