@@ -158,24 +158,22 @@ static void await_frees(struct bi_context *context, enum bi_memory_kind kind)
 static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			    struct bi_error *err)
 {
-	struct bi_error first;
-	int rc = allocate_pooled(context, nbytes, kind, out, &first);
+	struct bi_error failure;
+	int rc = allocate_pooled(context, nbytes, kind, out, &failure);
 
-	if (rc == BI_OK)
-		return BI_OK;
-	if (rc != BI_ENOMEM)
-		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
-	bi__memory_reap(context, BI__REAP_ALL);
-	bi__memory_trim_pool(context, 0);
-	bi__memory_await_retired(&context->stream, 0);
-	bi__memory_trim_pool(context, 0);
-	await_frees(context, kind);
-	rc = allocate_pooled(context, nbytes, kind, out, &first);
+	if (rc == BI_ENOMEM) {
+		bi__memory_reap(context, BI__REAP_ALL);
+		bi__memory_trim_pool(context, 0);
+		bi__memory_await_retired(&context->stream, 0);
+		bi__memory_trim_pool(context, 0);
+		await_frees(context, kind);
+		rc = allocate_pooled(context, nbytes, kind, out, &failure);
+	}
 	if (rc == BI_ENOMEM)
-		return bi__fail_vendor(err, rc, first.vendor,
+		return bi__fail_vendor(err, rc, failure.vendor,
 				       "no memory for %zu bytes: %s; release memory of the device and try again",
-				       nbytes, first.message);
-	return rc ? bi__fail_vendor(err, rc, first.vendor, "%s", first.message) : BI_OK;
+				       nbytes, failure.message);
+	return rc ? bi__fail_vendor(err, rc, failure.vendor, "%s", failure.message) : BI_OK;
 }
 
 int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
