@@ -354,19 +354,8 @@ static int check_outside_locked(struct bi_memory *memory, struct bi_error *err)
 	return rc;
 }
 
-/* Returns 1 if the capture of the home stream must be queried: it is not `stream`, nor the home stream of `other`. */
-static int needs_capture_query(const struct bi_memory *memory, const struct bi_memory *other,
-			       const struct bi_stream *stream)
-{
-	struct bi_stream *home = memory->home;
-
-	return home && home != stream && !(memory->flags & BI_WRAP_UNORDERED) &&
-	       !(other && other->home == home && !(other->flags & BI_WRAP_UNORDERED));
-}
-
 /* `id` is the capture of the stream, or 0 if there is none. */
-static int check_member_locked(struct bi_memory *memory, const struct bi_memory *other, struct bi_stream *stream,
-			       uint64_t id, struct bi_error *err)
+static int check_member_locked(struct bi_memory *memory, uint64_t id, struct bi_error *err)
 {
 	uint64_t home_id = id;
 	int rc = BI_OK;
@@ -375,7 +364,7 @@ static int check_member_locked(struct bi_memory *memory, const struct bi_memory 
 	if (id && memory->order.unrecorded)
 		return bi__fail(err, BI_ECAPTURE,
 				"the end of earlier work is not recorded yet, and cannot be in a graph");
-	if (needs_capture_query(memory, other, stream))
+	if (memory->home && !(memory->flags & BI_WRAP_UNORDERED))
 		rc = bi__stream_capture(memory->home, &home_id, err);
 	if (rc)
 		return rc;
@@ -398,8 +387,8 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 		return rc;
 	rc = bi__stream_capture(stream, &id, err);
 	if (!rc)
-		rc = check_member_locked(a, NULL, stream, id, err);
-	return rc || !b || b == a ? rc : check_member_locked(b, a, stream, id, err);
+		rc = check_member_locked(a, id, err);
+	return rc || !b || b == a ? rc : check_member_locked(b, id, err);
 }
 
 /* Blocks the calling thread if the two contexts share no events. */
