@@ -21,11 +21,8 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 
 	if (memory->block.handle)
 		bi__dispatch_free(memory->backend, &context->device, &memory->block);
-	/* Most memories have neither of the two streams, and the comparisons are cheaper than calls. */
-	if (memory->producer)
-		bi_stream_release(memory->producer);
-	if (memory->order.unrecorded)
-		bi_stream_release(memory->order.unrecorded);
+	bi_stream_release(memory->producer);
+	bi_stream_release(memory->order.unrecorded);
 	bi__order_release_first_use(memory);
 	bi__fence_clear(&memory->order.last_use);
 	bi__order_clear_points(memory);
