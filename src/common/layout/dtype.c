@@ -1,4 +1,3 @@
-#include "common/base/decimal.h"
 #include "common/layout/dtype.h"
 
 #include <stdio.h>
@@ -282,6 +281,20 @@ int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
 	return bi__dtype_parse_typestr(text, strlen(text), out, err);
 }
 
+/* Writes the digits and a final NUL. printf would be most of the cost of an export. */
+static void write_decimal(char *text, uint32_t number)
+{
+	char digits[10];
+	int count = 0;
+
+	do
+		digits[count++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (count)
+		*text++ = digits[--count];
+	*text = '\0';
+}
+
 int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err)
 {
 	const struct entry *entry;
@@ -298,7 +311,7 @@ int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_
 				dtype.lanes);
 	text[0] = bi__dtype_words(dtype).order;
 	text[1] = entry->kind;
-	bi__decimal(text + 2, is_sized(entry) ? dtype.item_size / unit_size(entry) : dtype.item_size);
+	write_decimal(text + 2, is_sized(entry) ? dtype.item_size / unit_size(entry) : dtype.item_size);
 	return BI_OK;
 }
 

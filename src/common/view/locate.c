@@ -1,9 +1,9 @@
 /* Finds the device string and the context to open for memory and queues that other code made. */
+#include <stdio.h>
 #include <string.h>
 
 #include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
-#include "common/base/decimal.h"
 
 static int check_handle(uintptr_t handle, struct bi_location *out, struct bi_error *err)
 {
@@ -15,11 +15,7 @@ static int check_handle(uintptr_t handle, struct bi_location *out, struct bi_err
 
 static int set_location(const struct bi__origin *origin, const char *name, struct bi_location *out)
 {
-	size_t length = strlen(name);
-
-	memcpy(out->device, name, length);
-	out->device[length] = ':';
-	bi__decimal(out->device + length + 1, (uint32_t)origin->ordinal);
+	snprintf(out->device, sizeof(out->device), "%s:%d", name, origin->ordinal);
 	out->context = origin->native;
 	return BI_OK;
 }

@@ -228,7 +228,7 @@ BREAKS = [
      '#include "common/base/dl.h"\n'),
     ("src/common/base/dl.c", "int bi__test_b(void); int bi__test_a(void); int bi__test_a(void) { return bi__test_b(); }\n",
      "src/common/base/fork.c", "int bi__test_a(void); int bi__test_b(void); int bi__test_b(void) { return bi__test_a(); }\n"),
-    ("src/common/base/decimal.h", "struct bi__many { " + "".join(f"int a{i}; " for i in range(MOST_MEMBERS + 1)) + "};\n", None, None),
+    ("src/common/base/clock.h", "struct bi__many { " + "".join(f"int a{i}; " for i in range(MOST_MEMBERS + 1)) + "};\n", None, None),
     ("src/common/base/dl.c", "/* " + "Whoever is told lets go at once. " * 10 + "*/\n", None, None),
 ]
 
