@@ -9,9 +9,9 @@
 #include "common/backend/dispatch.h"
 
 struct bi__report {
+	atomic_bool paused;
 	pthread_mutex_t collecting; /* held while a report reads times: one report at a time. Taken before `lock` */
 	pthread_mutex_t lock; /* guards the members below; not held while the calling thread waits for the device */
-	int paused;
 	struct bi__record *records; /* only ever appended, so an index stays valid */
 	size_t count, capacity;
 	uint64_t lost; /* records for which there was no memory */
@@ -42,12 +42,7 @@ void bi__report_free(struct bi__report *report, const struct bi__device *device)
 
 int bi__report_is_recording(struct bi__report *report)
 {
-	int is_recording;
-
-	pthread_mutex_lock(&report->lock);
-	is_recording = !report->paused;
-	pthread_mutex_unlock(&report->lock);
-	return is_recording;
+	return !report->paused;
 }
 
 static int grow_locked(struct bi__report *report)
@@ -81,23 +76,16 @@ void bi__report_add(struct bi_context *context, const struct bi__record *record)
 		bi__dispatch_event_release(&context->device, record->event);
 }
 
-static void set_recording_paused(struct bi_context *context, int paused)
-{
-	if (!context || !context->report)
-		return;
-	pthread_mutex_lock(&context->report->lock);
-	context->report->paused = paused;
-	pthread_mutex_unlock(&context->report->lock);
-}
-
 void bi_context_profile_pause(struct bi_context *context)
 {
-	set_recording_paused(context, 1);
+	if (context && context->report)
+		context->report->paused = true;
 }
 
 void bi_context_profile_resume(struct bi_context *context)
 {
-	set_recording_paused(context, 0);
+	if (context && context->report)
+		context->report->paused = false;
 }
 
 void bi_report_free(char *report)
