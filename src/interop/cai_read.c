@@ -1,5 +1,6 @@
 /* Converts struct bi_cai to a layout, with the checks of a consumer that need no driver. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/checked.h"
@@ -75,37 +76,19 @@ static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_e
 	return BI_OK;
 }
 
-/* Bytes for "[('','<f4')]" with the longest typestr. */
-#define SIMPLE_DESCR (BI_CAI_TYPESTR + 16)
-
-/* Copies the text without white space, with ' in place of ". Returns the length of the copy, or 0 if it is too long. */
-static size_t normalize(const char *text, size_t length, char out[SIMPLE_DESCR])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r'))
-			continue;
-		if (n == SIMPLE_DESCR)
-			return 0;
-		out[n++] = text[i] == '"' ? '\'' : text[i];
-	}
-	return n;
-}
-
 /* Returns true if the text is the descr that NumPy writes for this simple type: one field without a name. */
 static int is_descr_of_simple(const char *text, size_t length, struct bi_dtype dtype)
 {
-	static const char before[] = "[('','", after[] = "')]";
-	const size_t head = sizeof(before) - 1, tail = sizeof(after) - 1;
-	char plain[SIMPLE_DESCR];
-	size_t n = normalize(text, length, plain);
-	struct bi_dtype named;
+	char typestr[BI_DTYPE_TEXT], simple[BI_DTYPE_TEXT + 16], printed[sizeof(simple)];
+	size_t room = sizeof(printed);
+	const char *at = text;
+	uint32_t size;
 
-	if (n < head + tail || memcmp(plain, before, head) != 0 || memcmp(plain + n - tail, after, tail) != 0)
+	if (bi__descr_size(text, length, &size, NULL) || bi_dtype_typestr(dtype, typestr, NULL) ||
+	    bi__descr_print(&at, text + length, printed, &room, &size, NULL))
 		return 0;
-	return bi__dtype_parse_typestr(plain + head, n - head - tail, &named, NULL) == BI_OK &&
-	       bi_dtype_equal(named, dtype);
+	snprintf(simple, sizeof(simple), "[('', '%s')]", typestr);
+	return room == strlen(simple) && memcmp(printed, simple, room) == 0;
 }
 
 /*
