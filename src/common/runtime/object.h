@@ -206,6 +206,7 @@ struct bi__point {
 struct bi__order {
 	/* State of the current step (order.h). */
 	bool is_capturing; /* the step enqueues into a graph that is being captured */
+	bool is_checked; /* the step has queried whether earlier work on the memory failed */
 	struct bi__leftovers leftovers;
 
 	/* Result of earlier steps. */

@@ -18,7 +18,7 @@ static void clear_leftovers(struct bi__leftovers *leftovers)
 
 void bi__order_init(struct bi__order *order)
 {
-	order->is_capturing = false;
+	order->is_capturing = order->is_checked = false;
 	clear_leftovers(&order->leftovers);
 	order->pending = order->captured = order->failed = order->lost = false;
 	order->epoch = 0;
@@ -109,7 +109,7 @@ static inline int unlock_memory(struct bi_memory *memory, struct bi__leftovers *
 		*leftovers = order->leftovers;
 		clear_leftovers(&order->leftovers);
 	}
-	order->is_capturing = false;
+	order->is_capturing = order->is_checked = false;
 	bi__order_note_idle(memory);
 	if (!memory->borrowed)
 		pthread_mutex_unlock(&memory->lock);
@@ -282,12 +282,12 @@ static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 	return BI_OK;
 }
 
-int bi__order_check_failed_locked(const struct bi_memory *memory, struct bi_error *err)
+int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err)
 {
-	const struct bi__order *order = &memory->order;
+	struct bi__order *order = &memory->order;
 	int done, rc;
 
-	if (is_plain_locked(memory))
+	if (is_plain_locked(memory) || order->is_checked)
 		return BI_OK;
 	rc = check_lost(memory, err);
 	/* Other drivers report a failure of earlier work when more work is enqueued. */
@@ -295,6 +295,7 @@ int bi__order_check_failed_locked(const struct bi_memory *memory, struct bi_erro
 		rc = bi__fence_query(&order->last_use, &done, err);
 	for (size_t i = 0; i < order->first_use.count && !rc; i++)
 		rc = bi__fence_query(&order->first_use.events[i]->fence, &done, err);
+	order->is_checked = !rc;
 	return rc;
 }
 
@@ -962,6 +963,7 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 		bi__order_end_host_use(memory, stream->context);
 	order->leftovers.streams[order->leftovers.streams[0] != NULL] = stream;
 	order->unrecorded = NULL;
+	order->is_checked = false;
 }
 
 int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
@@ -972,6 +974,7 @@ int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct b
 	bi__order_catch_up_in_locked(step, memory);
 	rc = record_end_locked(memory, access, step, err);
 	order->epoch++;
+	order->is_checked = false;
 	if (order->first_use.count) {
 		order->leftovers.first_use = order->first_use;
 		order->first_use = no_first_use;

@@ -80,8 +80,11 @@ static inline int bi__order_can_be_captured(const struct bi_stream *stream)
 int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b,
 				   struct bi_error *err);
 
-/* Returns BI_EPRODUCER if the next use would wait for work that has failed. Queries the driver. */
-int bi__order_check_failed_locked(const struct bi_memory *memory, struct bi_error *err);
+/*
+ * Returns BI_EPRODUCER if the next use would wait for work that has failed. The driver is queried by the first call in
+ * a step, and again after the step has added work.
+ */
+int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err);
 
 /*
  * Returns BI_EBUSY if the memory is mapped for writing, or if it is mapped and `writes` is 1. The result holds as long
