@@ -69,7 +69,7 @@ int bench_verify(struct bench_job *job)
 	if (!rc)
 		rc = job->fetch(job, bytes);
 	if (!rc)
-		rc = bench_array_check(array, bytes, job->result);
+		rc = bench_array_check(array, bytes, (int)job->result);
 	free(bytes);
 	return rc;
 }

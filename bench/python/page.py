@@ -43,7 +43,7 @@ INTRODUCTION = """\
 `bench/run` measures your machine ([README](../README.md#speed)). Compare ratios between machines, not nanoseconds.
 
 - The library and its peers run in one process, in turns. Every element that a copy, a fill or a kernel writes is
-  compared before anything is timed.
+  compared before anything is timed (runs before commit 84cddce: every element that a copy writes).
 - A figure is the median of its turns. Runs are separated by `·`.
 - *Met* states whether the median reaches the target. *About*: the median does not, but its better quartile does. If the
   target is another figure of the row, the two are compared round by round, and the median of the differences counts. A

@@ -287,7 +287,7 @@ static int enqueue_kernel(const struct bi__opencl_command *command, cl_kernel ke
 static int run_launch(const struct bi__opencl_command *command, const struct bi__launch *launch, cl_mem dst, cl_mem src,
 		      struct bi_error *err)
 {
-	cl_kernel kernel;
+	cl_kernel kernel = NULL;
 	size_t local;
 	int rc = get_kernel(command->opencl, bi__kernel_name(launch->kernel), &kernel, err);
 

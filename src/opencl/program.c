@@ -139,7 +139,7 @@ static const struct type {
 
 static cl_int read_digit(const struct bi__opencl *opencl, cl_program program, int digit, bi__u32 *size)
 {
-	char name[16];
+	char name[24];
 	size_t group[3] = { 1 };
 	cl_kernel kernel;
 	cl_int code;
@@ -151,6 +151,8 @@ static cl_int read_digit(const struct bi__opencl *opencl, cl_program program, in
 	code = bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof(group),
 					      group, NULL);
 	bi__cl->ReleaseKernel(kernel);
+	if (code == CL_SUCCESS && (group[0] < 1 || group[0] > 16))
+		return CL_INVALID_VALUE;
 	*size |= (bi__u32)(group[0] - 1) << 4 * digit;
 	return code;
 }
@@ -384,7 +386,7 @@ static int describe_kernel(const struct bi__opencl *opencl, struct kernel *state
 			   struct bi__kernel *out, struct bi_error *err)
 {
 	struct spare *spare;
-	cl_kernel kernel;
+	cl_kernel kernel = NULL;
 	int rc = find_kernel(state, name, &kernel, &out->has_groups, err);
 
 	if (rc)

@@ -565,6 +565,7 @@ def test_B46_acquire_is_called_by_many_threads_and_for_derived_types(bi):
     assert has_ended(end)
 
 
+@pytest.mark.needs("simulator")
 def test_B47_acquire_does_not_copy_or_wait(bi, cuda):
     producer, view = pending(bi, cuda)
     waits = open_simulator().host_waits()

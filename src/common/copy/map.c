@@ -177,6 +177,7 @@ static int map_copy(struct bi_map *map, struct bi_error *err)
 		return rc;
 	if (!(map->mode & BI_MAP_DISCARD)) {
 		bi__order_lock(memory, map->copy);
+		bi__scope_forget(); /* other code may have begun a capture while this call waited */
 		rc = move_copy_locked(map, 0, err);
 		bi__order_unlock(memory, map->copy);
 	}

@@ -239,7 +239,7 @@ static int64_t at_most(int64_t size, int64_t limit)
 
 static void choose_group(const struct bi__kernel *limits, struct bi__kernel_launch *launch)
 {
-	launch->group[0] = at_most(launch->size[0], launch->ndim == 1 ? limits->threads : ITEMS_X);
+	launch->group[0] = at_most(launch->size[0], at_most(launch->ndim == 1 ? INT64_MAX : ITEMS_X, limits->threads));
 	launch->group[1] = at_most(launch->size[1], limits->threads / launch->group[0]);
 	launch->group[2] = at_most(launch->size[2], limits->threads / launch->group[0] / launch->group[1]);
 	launch->group[2] = at_most(launch->group[2], (int64_t)limits->most_along[2]);

@@ -467,7 +467,7 @@ static int is_private_locked(const struct bi_memory *memory, const struct bi_str
 {
 	const struct bi__order *order = &memory->order;
 
-	/* An event belongs to the context of its stream, so the memory could outlive the event of another context. */
+	/* The points of a memory belong to one context. */
 	return !(memory->marks & (BI__MARK_EXPORTED | BI__MARK_NAMED)) && memory->own && memory->home &&
 	       stream->context == context_of_points(memory) && !order->captured && !order->is_capturing;
 }

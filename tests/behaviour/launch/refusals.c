@@ -398,6 +398,32 @@ static void test_cuda(void **state)
 	".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bi_kernel_reverse(\n)\n.maxntid 64, 1, 1\n" \
 	"{\n.shared .align 4 .b8 own[1024];\n}\n"
 
+#define FEW_THREADS_PTX \
+	".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bi_kernel_step(\n)\n.maxntid 3, 1, 1\n{\n}\n"
+
+/* The library chooses no larger group than the kernel can have, along several axes too. */
+static void test_a_group_of_few_threads(void **state)
+{
+	struct good good = make_good();
+	struct bi_program_source source = suite_source();
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+
+	(void)state;
+	if (is_cuda(fixture.context)) {
+		source.image = FEW_THREADS_PTX;
+		OK(bi_program_build(fixture.context, &source, &program, &error));
+		OK(bi_kernel_get(program, "step", &kernel, &error));
+		bi_program_release(program);
+		OK(bi_launch(kernel, NULL, &(struct bi_grid){ 2, { 4, 4 }, { 0 } },
+			     (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out), BI_INT64(1) }, 3, &error));
+		OK(bi_view_synchronize(good.out, &error));
+		OK(bi_view_synchronize(good.in, &error));
+		bi_kernel_release(kernel);
+	}
+	free_good(&good);
+}
+
 /* A kernel whose registers and own local memory leave less than the device has. */
 static void test_limits_of_a_cuda_kernel(void **state)
 {
@@ -471,6 +497,7 @@ int refusals_group(void)
 		TEST(test_grids),
 		TEST(test_cuda),
 		TEST(test_limits_of_a_cuda_kernel),
+		TEST(test_a_group_of_few_threads),
 		TEST(test_local_memory),
 	};
 
