@@ -11,7 +11,8 @@
  *             BI_DATA(to)[i] = factor * BI_DATA(from)[i];
  *     }
  *
- * Parameters: 1 to 32, with names of at most 39 characters. The name of an array alone does not compile: BI_DATA adds the offset of the view.
+ * Parameters: 1 to 32, with names of at most 39 characters. The name of an array alone does not compile: BI_DATA adds
+ * the offset of the view.
  *   BI_IN, BI_OUT, BI_INOUT(type, name)           a dense array in C order; the kernel reads, writes, or does both
  *   BI_STRIDED_IN, _OUT, _INOUT(type, rank, name) an array of 1 to 6 dimensions with any strides; BI_AT1(name, i) to
  *                                                 BI_AT6(name, i, j, ...) are its elements

@@ -8,7 +8,7 @@
 
 /*
  * Memory of destroyed objects, which is reused for new objects. This saves a quarter of the time of a slice. The GIL is
- * the lock of the list, so without a GIL the list stays empty.
+ * the lock of the list, and an interpreter without a GIL leaves it empty.
  */
 #define FREE_OBJECTS 16
 

@@ -478,8 +478,20 @@ int bi__cuda_stream_close(struct bi__queue *queue)
 	return 0;
 }
 
-/* Makes the waiter wait for what is recorded: the kernels of wrapped, per-thread and closed streams. */
-static bi__cu_result follow_events(bi__cu_stream waiter, const struct bi__cuda_queue *queue)
+/* Makes the waiter wait for the kernels of per-thread and closed streams. */
+static int follow_uses(bi__cu_stream waiter, struct bi__cuda_shared *shared)
+{
+	bi__cu_result code = BI__CU_SUCCESS;
+
+	pthread_mutex_lock(&shared->lock);
+	for (const struct bi__cuda_event *use = shared->uses; use && code == BI__CU_SUCCESS; use = use->next)
+		code = bi__cu->StreamWaitEvent(waiter, use->handle, 0);
+	pthread_mutex_unlock(&shared->lock);
+	return bi__cu_check(code, "cuStreamWaitEvent", NULL);
+}
+
+/* Makes the waiter wait for the kernels of a wrapped stream. */
+static int follow_recorded(bi__cu_stream waiter, const struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_shared *shared = queue->cuda->shared;
 	bi__cu_result code = BI__CU_SUCCESS;
@@ -487,15 +499,13 @@ static bi__cu_result follow_events(bi__cu_stream waiter, const struct bi__cuda_q
 	pthread_mutex_lock(&shared->lock);
 	if (queue->used)
 		code = bi__cu->StreamWaitEvent(waiter, queue->used->handle, 0);
-	for (const struct bi__cuda_event *use = shared->uses; use && code == BI__CU_SUCCESS; use = use->next)
-		code = bi__cu->StreamWaitEvent(waiter, use->handle, 0);
 	pthread_mutex_unlock(&shared->lock);
-	return code;
+	return bi__cu_check(code, "cuStreamWaitEvent", NULL);
 }
 
 static int follow_kernels(bi__cu_stream waiter, struct bi__cuda_queue *queue)
 {
-	int rc = bi__cu_check(follow_events(waiter, queue), "cuStreamWaitEvent", NULL);
+	int rc = follow_recorded(waiter, queue);
 	struct bi__cuda_event *event;
 
 	if (rc || !queue->is_own || !atomic_load_explicit(&queue->is_used, memory_order_relaxed))
@@ -521,6 +531,8 @@ int bi__cuda_wait_for_kernels(struct bi__cuda_shared *shared)
 	pthread_mutex_lock(&shared->queues_lock);
 	for (struct bi__cuda_queue *queue = shared->queues; queue && !rc; queue = queue->next)
 		rc = follow_kernels(waiter, queue);
+	if (!rc)
+		rc = follow_uses(waiter, shared);
 	pthread_mutex_unlock(&shared->queues_lock);
 	rc = rc ? rc : bi__cuda_drain(waiter);
 	bi__cu->StreamDestroy(waiter);

@@ -113,7 +113,7 @@ static int query_free(size_t *nbytes, struct bi_error *err)
 
 /*
  * Refuses more managed memory than is free on the device. The driver would allocate it, and later move pages between
- * device and host all the time. What the pool keeps does not count as free.
+ * device and host all the time. Memory that the pool keeps does not count as free.
  */
 static int check_free(const struct bi__cuda *cuda, size_t nbytes, struct bi_error *err)
 {

@@ -196,6 +196,7 @@ static int find_function(bi__cu_module module, const char *name, struct bi__kern
 	out->state = function;
 	out->most_items = (size_t)threads;
 	out->most_local = shared < MOST_SHARED ? (size_t)(MOST_SHARED - shared) : 1;
+	out->local_step = SHARED_STEP;
 	return rc;
 }
 
@@ -275,11 +276,6 @@ int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *qu
 		groups[i] = (unsigned)((launch->size[i] - 1) / block[i] + 1);
 	}
 	set_arguments(&arguments, launch);
-	if (arguments.shared > launch->kernel->most_local)
-		return bi__fail(err, BI_EINVAL,
-				"the kernel gets %u bytes of local memory (each argument takes a multiple of %d), above "
-				"the limit of %zu",
-				arguments.shared, SHARED_STEP, launch->kernel->most_local);
 	rc = bi__cu_check(bi__cu->LaunchKernel(launch->kernel->state, groups[0], groups[1], groups[2], block[0],
 					       block[1], block[2], arguments.shared, bi__cuda_queue_of(queue)->stream,
 					       arguments.pointers, NULL),

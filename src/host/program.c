@@ -14,6 +14,9 @@
 /* The boxes of a grid for each thread, so that a thread that is delayed leaves boxes to the others. */
 #define BOXES_PER_THREAD 4
 
+/* Local memory starts at multiples of this number of bytes, so that boxes seldom share a cache line. */
+#define LOCAL_STEP 128
+
 struct program {
 	const struct bi_host_kernel *const *functions;
 	size_t count;
@@ -69,7 +72,8 @@ int bi__host_get_kernel(struct bi__device_state *device, uintptr_t program, cons
 	out->count = count;
 	out->state = (void *)(uintptr_t)function;
 	out->has_groups = function->has_groups;
-	out->most_local = SIZE_MAX / 2; /* the sum of all sizes, rounded up, is a size_t */
+	out->most_local = SIZE_MAX / 2;
+	out->local_step = LOCAL_STEP;
 	out->most_items = out->most_along[0] = out->most_along[1] = out->most_along[2] = INT_MAX;
 	return BI_OK;
 }
@@ -103,12 +107,6 @@ static void run_box(void *data, int index)
 	job->function->run(&box, arguments);
 }
 
-/* Parameters start at multiples of 128 bytes, so that boxes seldom share a cache line. */
-static size_t align_local(size_t nbytes)
-{
-	return (nbytes + 127) / 128 * 128;
-}
-
 static void set_arguments(struct job *job, const struct bi__kernel_launch *launch)
 {
 	for (unsigned i = 0; i < job->kernel->count; i++) {
@@ -120,7 +118,7 @@ static void set_arguments(struct job *job, const struct bi__kernel_launch *launc
 			job->arguments[i].data = value->block->host ? (char *)value->block->host + value->offset : NULL;
 		if (job->kernel->parameters[i].kind == BI_PARAMETER_LOCAL) {
 			job->offsets[i] = job->local;
-			job->local += align_local(value->nbytes);
+			job->local += (value->nbytes + LOCAL_STEP - 1) / LOCAL_STEP * LOCAL_STEP;
 		}
 	}
 }

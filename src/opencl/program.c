@@ -293,6 +293,7 @@ static cl_int read_local(const struct bi__opencl *opencl, cl_kernel kernel, stru
 		code = bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(fixed),
 						      &fixed, NULL);
 	out->most_local = whole > fixed ? (size_t)(whole - fixed) : 1;
+	out->local_step = 1;
 	return code;
 }
 

@@ -81,7 +81,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def collect():
-    """Lets go of everything that nobody uses: cycles, released memories, and the contexts that the package keeps."""
+    """Frees everything that nobody uses: cycles, released memories, and the contexts that the package keeps."""
     gc.collect()
     core = sys.modules.get("buffer_interface._core")
     if core is not None:

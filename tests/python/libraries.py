@@ -301,7 +301,7 @@ LIBRARIES = [
 
 # Running
 
-# No way is refused by these, whoever raises them.
+# These exceptions are never an expected refusal, whichever library raises them.
 NOT_REFUSALS = (buffer_interface.DriverError, SystemError, MemoryError)
 
 

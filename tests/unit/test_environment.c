@@ -68,7 +68,8 @@ static int ask_program(const char *path)
 	return WEXITSTATUS(status);
 }
 
-/* What is missing to start the program in the file as another user and with raised rights, or NULL. */
+/* Returns the reason for which the program in the file cannot be started as another user with raised rights, or NULL.
+ */
 static const char *missing_rights(int file)
 {
 	struct statvfs mount;

@@ -16,44 +16,46 @@ static void copy_in_caches(const struct bi__engine_part *part, unsigned char *ds
 		copy_planes(part, dst, src);
 }
 
+/* Copies random planes, each of shape[1] by shape[2] units and read along axis 1, with lines that may have a gap. */
+static void check_planes(void (*copy)(const struct bi__engine_part *, unsigned char *, const unsigned char *),
+			 const char *type, const int64_t *shape, struct test_random *random)
+{
+	int64_t size = dtype_of(type).item_size, pitch = size * (shape[1] + test_between(random, 0, 9));
+	int64_t strides[] = { pitch * shape[2], size, pitch };
+	struct bi_layout to = layout_at(type, test_between(random, 0, 90), 3, shape, NULL);
+	struct bi_layout from = layout_at(type, test_between(random, 0, 90), 3, shape, strides);
+
+	check_engine_part(copy, BI__PLAN_TILES, &to, &from);
+}
+
+static const char *const types[] = { "uint8", "int16", "float32", "float64" };
+
 static void planes_arrive(void **state)
 {
-	static const char *const types[] = { "uint8", "int16", "float32", "float64" };
 	struct test_random random = { test_seed() };
 
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		const char *type = types[i % (int)ARRAY_LENGTH(types)];
-		int64_t size = dtype_of(type).item_size;
 		int64_t shape[] = { test_between(&random, 2, 3), test_between(&random, 16, 150),
 				    test_between(&random, 16, 150) };
-		int64_t pitch = size * (shape[1] + test_between(&random, 0, 9));
-		int64_t strides[] = { pitch * shape[2], size, pitch };
-		struct bi_layout to = layout_at(type, test_between(&random, 0, 90), 3, shape, NULL);
-		struct bi_layout from = layout_at(type, test_between(&random, 0, 90), 3, shape, strides);
 
-		check_engine_part(copy_in_caches, BI__PLAN_TILES, &to, &from);
+		check_planes(copy_in_caches, types[i % (int)ARRAY_LENGTH(types)], shape, &random);
 	}
 }
 
 /* Rows of the fewest to the most units that are streamed, more and fewer of them than the writer takes at a time. */
 static void pixels_are_streamed(void **state)
 {
-	static const char *const types[] = { "uint8", "int16", "float32", "float64" };
 	struct test_random random = { test_seed() };
 
 	(void)state;
 	for (int i = 0; i < 80; i++) {
 		const char *type = types[i % (int)ARRAY_LENGTH(types)];
-		int64_t size = dtype_of(type).item_size;
-		int64_t shape[] = { test_between(&random, 2, 3), test_between(&random, 33, 600),
-				    i < 8 ? (i < 4 ? 16 / size : 32) : test_between(&random, 16 / size, 32) };
-		int64_t pitch = size * (shape[1] + test_between(&random, 0, 9));
-		int64_t strides[] = { pitch * shape[2], size, pitch };
-		struct bi_layout to = layout_at(type, test_between(&random, 0, 90), 3, shape, NULL);
-		struct bi_layout from = layout_at(type, test_between(&random, 0, 90), 3, shape, strides);
+		int64_t fewest = 16 / dtype_of(type).item_size;
+		int64_t width = i < 4 ? fewest : i < 8 ? 32 : test_between(&random, fewest, 32);
+		int64_t shape[] = { test_between(&random, 2, 3), test_between(&random, 33, 600), width };
 
-		check_engine_part(copy_planes, BI__PLAN_TILES, &to, &from);
+		check_planes(copy_planes, type, shape, &random);
 	}
 }
 

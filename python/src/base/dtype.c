@@ -204,8 +204,8 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 
 /*
  * The simple numpy.dtype objects that were read last. Most programs use one object for each type. References are kept,
- * so that an address identifies an object. Without this table reading a dtype takes a microsecond. The GIL is the lock
- * of the table, so without a GIL the table stays empty.
+ * so that an address identifies an object. Without this table reading a dtype takes a microsecond. The GIL is
+ * the lock of the table. An interpreter without a GIL leaves the table empty.
  */
 #define KNOWN 8
 

@@ -30,6 +30,7 @@ struct bi__kernel {
 	size_t most_along[3]; /* items of a group along x, y, z */
 	int64_t most_groups[3]; /* groups along x, y, z; 0: no limit */
 	size_t most_local; /* bytes of local memory in all arguments; 0: no limit */
+	size_t local_step; /* with most_local: an argument takes a multiple of so many bytes of it */
 	int threads; /* items of a group if the caller names no size, and the last groups then may reach beyond the
 			grid; 0: the backend chooses, unless has_groups */
 };

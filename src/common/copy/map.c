@@ -171,14 +171,16 @@ static int map_device(struct bi_map *map, struct bi_error *err)
 static int map_copy(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
+	struct bi__scope scope;
 	int rc = bi_memory_create(memory->context, (size_t)(map->end - map->first), BI_MEMORY_PINNED, &map->copy, err);
 
 	if (rc)
 		return rc;
 	if (!(map->mode & BI_MAP_DISCARD)) {
 		bi__order_lock(memory, map->copy);
-		bi__scope_forget(); /* other code may have begun a capture while this call waited */
+		bi__dispatch_begin(&scope, &memory->context->device);
 		rc = move_copy_locked(map, 0, err);
+		bi__dispatch_end(&scope);
 		bi__order_unlock(memory, map->copy);
 	}
 	/* This is needed even if nothing was read: map->copy may come from the pool while its last use is pending. */
@@ -213,11 +215,14 @@ void bi_map_abandon(struct bi_map *map)
 	bi_memory_release(copy);
 }
 
-static int map_bytes(struct bi_map *map, struct bi_error *err)
+static int map_view(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
-	int rc = refuse_map_in_capture(memory, err);
+	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
 
+	if (rc || !find_bytes(map))
+		return rc;
+	rc = refuse_map_in_capture(memory, err);
 	if (!rc)
 		rc = enter_map(memory, map->mode, err);
 	if (rc)
@@ -234,20 +239,6 @@ static int map_bytes(struct bi_map *map, struct bi_error *err)
 		bi_map_abandon(map);
 		end_map(map, NULL);
 	}
-	return rc;
-}
-
-static int map_view(struct bi_map *map, struct bi_error *err)
-{
-	const struct bi_memory *memory = map->view->memory;
-	struct bi__scope scope;
-	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
-
-	if (rc || !find_bytes(map))
-		return rc;
-	bi__dispatch_begin(&scope, &memory->context->device);
-	rc = map_bytes(map, err);
-	bi__dispatch_end(&scope);
 	return rc;
 }
 

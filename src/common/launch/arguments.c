@@ -289,15 +289,18 @@ static int check_grid(const struct bi_kernel *kernel, const struct bi_grid *grid
 
 static int check_local_sum(const struct bi_kernel *kernel, const struct bi__kernel_value *values, struct bi_error *err)
 {
-	size_t rest = kernel->kernel.most_local;
+	const struct bi__kernel *limits = &kernel->kernel;
+	size_t rest = limits->most_local, step = limits->local_step;
 
-	for (unsigned i = 0; i < kernel->kernel.count && kernel->kernel.most_local; i++) {
-		if (kernel->kernel.parameters[i].kind != BI_PARAMETER_LOCAL)
+	for (unsigned i = 0; i < limits->count && limits->most_local; i++) {
+		if (limits->parameters[i].kind != BI_PARAMETER_LOCAL)
 			continue;
-		if (values[i].nbytes > rest)
-			return bi__fail(err, BI_EINVAL, "kernel '%s' gets more than %zu bytes of local memory",
-					kernel->name, kernel->kernel.most_local);
-		rest -= values[i].nbytes;
+		if (values[i].nbytes > rest / step * step)
+			return bi__fail(err, BI_EINVAL,
+					"kernel '%s' gets more than %zu bytes of local memory (each argument takes a "
+					"multiple of %zu)",
+					kernel->name, limits->most_local, step);
+		rest -= (values[i].nbytes + step - 1) / step * step;
 	}
 	return BI_OK;
 }

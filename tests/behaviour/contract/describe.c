@@ -75,7 +75,7 @@ static void test_description_is_that_of_an_export(void **state)
 	}
 }
 
-/* Dense in both orders, and nowhere. Lets go of the view. */
+/* The view has no elements: it is dense in both orders and has no address. Releases the view. */
 static void check_nothing(struct bi_view *view, int64_t offset)
 {
 	struct bi_exchange exchange = BI_EXCHANGE_INIT;

@@ -438,7 +438,7 @@ static struct bi_memory *new_memory_of(size_t nbytes, enum bi_memory_kind kind)
 	return memory;
 }
 
-/* What the driver's pool keeps does not count as free. A trim gives it back, at the latest when the device was idle. */
+/* Memory that the driver's pool keeps is not free. A trim gives it back, at the latest once the device is idle. */
 static void test_trim_empties_the_pool_of_the_driver(void **state)
 {
 	size_t before;

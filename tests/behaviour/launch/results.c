@@ -304,7 +304,7 @@ static void test_debug_option(void **state)
 	bi_context_release(context);
 }
 
-/* What nvcc -fatbin writes begins with the byte 'P', like text, and its parameters are those of source.functions. */
+/* A file written by nvcc -fatbin begins with the byte 'P', like text. Its parameters are those of source.functions. */
 static void test_fatbin(void **state)
 {
 	static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bi_kernel_spin(\n)\n";

@@ -436,7 +436,7 @@ static void bury_all(void)
 		driver->bury();
 }
 
-/* Lets go of the streams and the gates of the test. */
+/* Releases the streams and the gates of the test. */
 static void leave_streams(void)
 {
 	while (kept.stream_count)

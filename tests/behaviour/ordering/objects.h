@@ -145,7 +145,7 @@ struct bi_context *open_second(void);
 struct bi_context *open_again(void);
 /* Closes it now, while the library waits so often. */
 void close_context(struct bi_context *context, unsigned waits);
-/* Lets go of it while something else may still refer to it. Returns whether that has closed it. */
+/* Releases one reference while something else may hold another. Returns whether that has closed it. */
 int leave_context(struct bi_context *context);
 /* In this test. */
 int contexts_closed(void);

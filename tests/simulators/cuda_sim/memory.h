@@ -108,7 +108,7 @@ size_t memory_in_use(int device);
 size_t memory_total(void);
 /* Takes note of bytes that the device gives (or gets back, if negative); 0: it has no such number left. */
 int memory_charge(int device, size_t nbytes);
-/* What an allocation of so many bytes takes. */
+/* Returns the bytes that an allocation of `nbytes` takes from the device. */
 size_t memory_rounded(size_t nbytes);
 void memory_refund(int device, size_t nbytes);
 /* Reports and forgets everything. */

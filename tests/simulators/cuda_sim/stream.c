@@ -213,7 +213,7 @@ bi__cu_result cuStreamDestroy_v2(bi__cu_stream stream)
 /* The green context: nothing is called with it. */
 #define GREEN ((uintptr_t)0x9000)
 
-/* What cuCtxFromGreenCtx gives. */
+/* The context that cuCtxFromGreenCtx returns. */
 static bi__cu_context green_of(struct context *context)
 {
 	if (!context->green)
