@@ -21,34 +21,37 @@ static bi__cu_result query_context_once(const struct bi__cuda *cuda, bi__cu_stre
 }
 
 /* Most drivers report the context without a current one. If that is refused, the call is repeated with one. */
-static bi__cu_result query_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out)
+static int query_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out, struct bi_error *err)
 {
 	bi__cu_result code = query_context_once(cuda, stream, out);
 	struct bi__cuda_scope scope;
 
-	if (code != BI__CU_ERROR_INVALID_CONTEXT || bi__cuda_enter(cuda->context, &scope, NULL))
-		return code;
-	code = query_context_once(cuda, stream, out);
-	bi__cuda_leave(&scope);
-	return code;
+	if (code == BI__CU_ERROR_INVALID_CONTEXT) {
+		int rc = bi__cuda_enter(cuda->context, &scope, err);
+
+		if (rc)
+			return rc;
+		code = query_context_once(cuda, stream, out);
+		bi__cuda_leave(&scope);
+	}
+	if (code == BI__CU_ERROR_INVALID_HANDLE)
+		return bi__fail_vendor(err, BI_EINVAL, (int)code,
+				       "stream 0x%llx is no CUstream: cuStreamGetCtx says %s",
+				       (unsigned long long)(uintptr_t)stream, bi__cu_name(code));
+	return bi__cu_check(code, "cuStreamGetCtx", err);
 }
 
 static int check_stream(struct bi__cuda *cuda, bi__cu_stream stream, struct bi_error *err)
 {
 	bi__cu_context context = NULL;
-	bi__cu_result code;
 	int rc = bi__cuda_refuse_reset(cuda, err);
 
 	/* A default stream belongs to the current context. */
 	if (rc || stream == BI__CU_STREAM_LEGACY || stream == BI__CU_STREAM_PER_THREAD)
 		return rc;
-	code = query_context(cuda, stream, &context);
-	if (code == BI__CU_ERROR_INVALID_HANDLE)
-		return bi__fail_vendor(err, BI_EINVAL, (int)code,
-				       "stream 0x%llx is no CUstream: cuStreamGetCtx says %s",
-				       (unsigned long long)(uintptr_t)stream, bi__cu_name(code));
-	if (code != BI__CU_SUCCESS || context == cuda->context)
-		return bi__cu_check(code, "cuStreamGetCtx", err);
+	rc = query_context(cuda, stream, &context, err);
+	if (rc || context == cuda->context)
+		return rc;
 	return bi__fail(err, BI_EINVAL, "stream 0x%llx belongs to another CUcontext than that of cuda:%d",
 			(unsigned long long)(uintptr_t)stream, cuda->ordinal);
 }
