@@ -154,25 +154,38 @@ static uint64_t calls_without_context(const struct bi_cai *cai, uint64_t nth)
 	return calls;
 }
 
+/* Returns true if the driver refuses questions without a context. Each one is then asked again, in the context. */
+static int refuses_without_context(const struct raw *raw)
+{
+	bi__cu_pointer start;
+
+	return cuda_driver()->PointerGetAttribute(&start, BI__CU_POINTER_RANGE_START, raw->pointer) ==
+	       BI__CU_ERROR_INVALID_CONTEXT;
+}
+
 /* Most drivers say to anybody where pool memory ends, and whose a stream is; one that needs a context gets it. */
 static void cai_C6_C15_questions_that_need_a_context(void **state)
 {
 	struct bi_stream *stream;
 	struct bi_cai cai;
 	struct raw raw;
+	int refused;
 
 	(void)state;
 	if (!cuda_sim() || !has_raw(RAW_POOL))
 		skip();
 	raw_open(&raw, fixture.context, RAW_POOL, N);
+	refused = refuses_without_context(&raw);
 	cai = bytes_of(&raw);
 	/* The number of the context, and two questions about the memory. */
-	assert_int_equal(calls_without_context(&cai, 0), 3);
-	assert_true(calls_without_context(&cai, 3) > 3);
+	assert_int_equal(calls_without_context(&cai, 0), refused ? 9 : 3);
+	if (!refused)
+		assert_true(calls_without_context(&cai, 3) > 3);
 	OK(bi_stream_create(fixture.context, 0, &stream, &error));
 	cai = bytes_on(&raw, bi_stream_handle(stream));
-	assert_int_equal(calls_without_context(&cai, 0), 5);
-	assert_true(calls_without_context(&cai, 2) > 5);
+	assert_int_equal(calls_without_context(&cai, 0), refused ? 14 : 5);
+	if (!refused)
+		assert_true(calls_without_context(&cai, 2) > 5);
 	bi_stream_release(stream);
 	raw_close(&raw);
 }

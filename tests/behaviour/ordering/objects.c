@@ -228,14 +228,14 @@ static const struct raw_driver *driver_of_stream(const struct bi_stream *stream)
 
 struct owned_stream {
 	const struct raw_driver *driver;
-	uintptr_t handle;
+	uintptr_t native, handle;
 };
 
 static void release_stream(void *data)
 {
 	struct owned_stream *owned = data;
 
-	owned->driver->stream_release(owned->handle);
+	owned->driver->stream_release(owned->native, owned->handle);
 	free(owned);
 }
 
@@ -246,6 +246,7 @@ struct bi_stream *new_producer_in(struct bi_context *context, unsigned flags)
 
 	assert_non_null(owned);
 	owned->driver = driver_of(context);
+	owned->native = bi_context_handle(context);
 	owned->handle = owned->driver->stream_create(context, flags);
 	OK(bi_stream_wrap(context, owned->handle, release_stream, owned, &stream, &error));
 	return keep_stream(stream);
@@ -332,7 +333,7 @@ static struct bi_event *wrap_event(struct bi_context *context, uintptr_t event)
 	struct bi_event *wrapped;
 
 	OK(bi_event_wrap(context, event, &wrapped, &error));
-	driver_of(context)->event_release(event);
+	driver_of(context)->event_release(bi_context_handle(context), event);
 	return wrapped;
 }
 

@@ -74,9 +74,14 @@ bi__cu_pointer cuda_pointer_of(const struct bi_view *view)
 	return handle_of(view);
 }
 
+static void enter_native(bi__cu_context context)
+{
+	DID(CtxPushCurrent(context));
+}
+
 void cuda_enter(const struct bi_context *context)
 {
-	DID(CtxPushCurrent(native_of(context)));
+	enter_native(native_of(context));
 }
 
 void cuda_leave(void)
@@ -257,12 +262,10 @@ static void begin(void)
 
 static void bury_one(enum grave_kind kind, uintptr_t handle, bi__cu_context context)
 {
-	if (kind == GRAVE_EVENT) {
+	enter_native(context);
+	if (kind == GRAVE_EVENT)
 		DID(EventDestroy((bi__cu_event)handle));
-		return;
-	}
-	DID(CtxPushCurrent(context));
-	if (kind == GRAVE_MEMORY)
+	else if (kind == GRAVE_MEMORY)
 		DID(MemFree(handle));
 	else
 		DID(MemFreeHost((void *)handle));
@@ -290,12 +293,17 @@ static bi__cu_context context_of_pointer(uintptr_t pointer)
 	return context;
 }
 
-static void dig(enum grave_kind kind, uintptr_t handle)
+static void dig(enum grave_kind kind, uintptr_t handle, bi__cu_context context)
 {
 	assert_true(kept.grave_count < MOST);
 	kept.graves[kept.grave_count].kind = kind;
-	kept.graves[kept.grave_count].context = kind == GRAVE_EVENT ? NULL : context_of_pointer(handle);
+	kept.graves[kept.grave_count].context = context;
 	kept.graves[kept.grave_count++].handle = handle;
+}
+
+static void dig_memory(enum grave_kind kind, uintptr_t pointer)
+{
+	dig(kind, pointer, context_of_pointer(pointer));
 }
 
 static void *new_pinned(void)
@@ -345,17 +353,26 @@ static void make_spares(bi__cu_context context)
 
 static void refill(bi__cu_context context)
 {
-	DID(CtxPushCurrent(context));
+	enter_native(context);
 	make_spares(context);
+	cuda_leave();
+}
+
+static void destroy_stream(bi__cu_context context, bi__cu_stream stream)
+{
+	enter_native(context);
+	DID(StreamDestroy(stream));
 	cuda_leave();
 }
 
 static void free_spares(void)
 {
-	while (spare.stream_count)
-		DID(StreamDestroy(spare.streams[--spare.stream_count].stream));
+	while (spare.stream_count) {
+		spare.stream_count--;
+		destroy_stream(spare.streams[spare.stream_count].context, spare.streams[spare.stream_count].stream);
+	}
 	while (spare.pinned_count)
-		dig(GRAVE_PINNED, (uintptr_t)spare.pinned[--spare.pinned_count]);
+		dig_memory(GRAVE_PINNED, (uintptr_t)spare.pinned[--spare.pinned_count]);
 	bury_graves();
 }
 
@@ -465,9 +482,9 @@ static uintptr_t stream_create(struct bi_context *context, unsigned flags)
 	return (uintptr_t)stream;
 }
 
-static void stream_release(uintptr_t stream)
+static void stream_release(uintptr_t native, uintptr_t stream)
 {
-	DID(StreamDestroy((bi__cu_stream)stream));
+	destroy_stream((bi__cu_context)native, (bi__cu_stream)stream);
 }
 
 static void sleep_for(long nanoseconds)
@@ -521,7 +538,7 @@ static void *host_alloc(const struct bi_context *context)
 
 static void host_free(void *bytes)
 {
-	dig(GRAVE_PINNED, (uintptr_t)bytes);
+	dig_memory(GRAVE_PINNED, (uintptr_t)bytes);
 }
 
 static bi__cu_pointer alloc_device(const struct bi_context *context, size_t nbytes)
@@ -569,7 +586,7 @@ static uintptr_t alloc_bytes(struct bi_context *context, int value)
 
 static void free_bytes(uintptr_t handle)
 {
-	dig(GRAVE_MEMORY, handle);
+	dig_memory(GRAVE_MEMORY, handle);
 }
 
 /* Does the driver know the bytes that the array lies in? */
@@ -648,7 +665,7 @@ static int is_free(uintptr_t handle, uintptr_t stream)
 
 	if (!cuda_sim())
 		return 1;
-	DID(CtxPushCurrent(context_of_pointer(handle)));
+	enter_native(context_of_pointer(handle));
 	answer = cuda_sim()->ordered(stream, handle, ARRAY_BYTES, 1);
 	cuda_leave();
 	return answer == 1;
@@ -819,14 +836,16 @@ static uintptr_t event_complete(struct bi_context *context)
 }
 
 /* The library does not retain it. */
-static void event_release(uintptr_t event)
+static void event_release(uintptr_t native, uintptr_t event)
 {
-	dig(GRAVE_EVENT, event);
+	dig(GRAVE_EVENT, event, (bi__cu_context)native);
 }
 
 static void event_wait(struct bi_stream *stream, uintptr_t event)
 {
+	cuda_enter(bi_stream_context(stream));
 	DID(StreamWaitEvent(cuda_stream_of(stream), (bi__cu_event)event, 0));
+	cuda_leave();
 }
 
 static int event_done(uintptr_t event)

@@ -65,7 +65,8 @@ struct raw_driver {
 	 * Optional. */
 	void (*make_early)(int is_early);
 	uintptr_t (*stream_create)(struct bi_context *context, unsigned flags);
-	void (*stream_release)(uintptr_t stream);
+	/* In the native context that it was made in. */
+	void (*stream_release)(uintptr_t native, uintptr_t stream);
 	/* Waits until all of them are empty, in a way that no driver counts. */
 	void (*finish)(struct bi_stream *const *streams, size_t count);
 	void (*settle)(struct bi_context *context);
@@ -105,7 +106,7 @@ struct raw_driver {
 	uintptr_t (*event_complete)(struct bi_context *context);
 	uintptr_t (*event_failed)(struct bi_context *context); /* optional */
 	/* Of the test's reference; the library has its own if the driver counts. */
-	void (*event_release)(uintptr_t event);
+	void (*event_release)(uintptr_t native, uintptr_t event);
 	void (*event_wait)(struct bi_stream *stream, uintptr_t event);
 	int (*event_done)(uintptr_t event);
 };

@@ -232,8 +232,9 @@ static uintptr_t stream_create(struct bi_context *context, unsigned flags)
 	return (uintptr_t)new_queue(context, flags ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
 }
 
-static void stream_release(uintptr_t stream)
+static void stream_release(uintptr_t native, uintptr_t stream)
 {
+	(void)native;
 	driver()->clReleaseCommandQueue((cl_command_queue)stream);
 }
 
@@ -471,14 +472,15 @@ static void gate_fail(struct gate *gate)
 	assert_int_equal(driver()->clSetUserEventStatus((cl_event)gate->handle, CL_OUT_OF_RESOURCES), CL_SUCCESS);
 }
 
-static void event_release(uintptr_t event)
+static void event_release(uintptr_t native, uintptr_t event)
 {
+	(void)native;
 	driver()->clReleaseEvent((cl_event)event);
 }
 
 static void gate_release(struct gate *gate)
 {
-	event_release(gate->handle);
+	driver()->clReleaseEvent((cl_event)gate->handle);
 }
 
 static uintptr_t event_with(struct bi_context *context, cl_int status)

@@ -17,8 +17,7 @@ enum {
 	UNSAFE = 8, /* not while streams are captured, unless the mode allows it; calls that ask for states check it
 		       later */
 	ALLOCATES = 16,
-	LISTED = 32, /* INVALID_CONTEXT is one of its documented results, for no reason that the arguments give;
-			cuStreamDestroy is left out, because tests destroy streams without a context */
+	LISTED = 32, /* INVALID_CONTEXT is one of its documented results (checks/cuda_types/contexts.py) */
 };
 
 static const unsigned char traits[ENTRY_COUNT] = {
@@ -48,6 +47,7 @@ static const unsigned char traits[ENTRY_COUNT] = {
 	[ENTRY_cuMemSetAccess] = UNSAFE,
 	[ENTRY_cuMemAddressReserve] = ALLOCATES,
 	[ENTRY_cuStreamCreate] = CURRENT,
+	[ENTRY_cuStreamDestroy_v2] = LISTED,
 	[ENTRY_cuStreamGetCtx] = LISTED,
 	[ENTRY_cuStreamGetCtx_v2] = LISTED,
 	[ENTRY_cuStreamWaitEvent] = LISTED,

@@ -68,7 +68,7 @@ enum {
 
 /*
  * Behaviours that a driver may have and that this one has only if CUDA_SIM_SWITCHES names them. The suites pass with
- * each of them, and with all of them but context_needed (tests/simulators/switches). Name, behaviour, source.
+ * each of them, and with all of them (tests/simulators/switches). Name, behaviour, source.
  */
 #define SIM_SWITCHES(X) \
 	X(capture_context, "capture queries fail with INVALID_CONTEXT if no context is current", "not documented") \

@@ -58,9 +58,8 @@ static unsigned find_switch(const char *name, size_t length)
 #undef SWITCH_NAME
 	};
 
-	/* Many tests call the driver without a context themselves. */
 	if (length == 3 && !strncmp(name, "all", length))
-		return ((1u << SWITCH_COUNT) - 1) & ~(1u << SWITCH_context_needed);
+		return (1u << SWITCH_COUNT) - 1;
 	for (unsigned i = 0; i < SWITCH_COUNT; i++)
 		if (strlen(names[i]) == length && !strncmp(name, names[i], length))
 			return 1u << i;

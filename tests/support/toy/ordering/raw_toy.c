@@ -56,6 +56,12 @@ static void toy_release_handle(uintptr_t handle)
 	toy_release((struct native *)handle);
 }
 
+static void toy_release_in(uintptr_t native, uintptr_t handle)
+{
+	(void)native;
+	toy_release_handle(handle);
+}
+
 static struct native *native_of(const struct bi_context *context)
 {
 	return (struct native *)bi_context_handle(context);
@@ -160,7 +166,7 @@ const struct raw_driver raw_extra = {
 	.share = toy_share,
 	.unshare = toy_release_handle,
 	.stream_create = toy_stream_create,
-	.stream_release = toy_release_handle,
+	.stream_release = toy_release_in,
 	.finish = toy_finish,
 	.settle = toy_settle,
 	.alloc = toy_alloc,
@@ -173,7 +179,7 @@ const struct raw_driver raw_extra = {
 	.copy = toy_copy,
 	.upload = toy_copy,
 	.event_complete = toy_event_complete,
-	.event_release = toy_release_handle,
+	.event_release = toy_release_in,
 	.event_wait = toy_event_wait,
 	.event_done = toy_event_done,
 };
