@@ -646,8 +646,9 @@ BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct b
  * released, and an out-of-order one possibly until the context is closed (docs/ordering.md, 16.1). The caller keeps a
  * CUstream alive until `release` is called. CUDA: 1 is the legacy default stream, 2 is the per-thread default stream of
  * the calling thread. `release` (may be NULL) is called when the last reference is released. Ownership of release_data
- * is transferred. BI_EINVAL: the queue belongs to another context, or to another device than the opened one. A number
- * that is no stream crashes the driver and cannot be checked. Owned.
+ * is transferred. BI_EINVAL: the queue belongs to another context, or to another device than the opened one.
+ * BI_EUNSUPPORTED: the host has no streams to wrap. A number that is no stream crashes the driver and cannot be checked.
+ * Owned.
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);
@@ -1005,8 +1006,8 @@ BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map 
 /* Returns the address of element [0, ..., 0], or NULL without elements. The strides are those of the view. Borrowed. */
 BI_API void *bi_map_data(const struct bi_map *map);
 /*
- * Ends the mapping. Later work on the memory sees the bytes that the CPU wrote. Does not wait. Only one thread may unmap
- * a mapping. Takes ownership of `map`, on failure as well, except with BI_ECAPTURE: the memory is still mapped; call
+ * Ends the mapping, or does nothing if `map` is NULL. Later work on the memory sees the bytes that the CPU wrote. Blocks
+ * only if the driver refuses the call (`failure`). Only one thread may unmap a mapping. Takes ownership of `map`, on failure as well, except with BI_ECAPTURE: the memory is still mapped; call
  * bi_unmap again when the capture has ended, or after bi_map_abandon (binding.h), which gives up the bytes.
  */
 BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);

@@ -55,7 +55,8 @@ INTRODUCTION = """\
 Before each round `bench/run` times work that is always the same: a loop of Python, and a copy of 32 MiB for rows that
 move bytes. The figures of the rows do not influence the following:
 
-- A round begins when the loop takes at most 15 % longer than in the faster quarter of the run, or after two minutes.
+- A round begins when the loop takes at most 15 % longer than in the faster quarter of the run. All rounds of a run
+  together wait for at most two minutes; later rounds begin immediately.
 - A row is unsteady if that work takes more than 15 % longer at one time of the row than at another (without the outer
   tenths), or during the whole row than in the faster quarter of the run. An unsteady row is measured again, up to three
   times and for one minute in all.

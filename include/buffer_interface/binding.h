@@ -63,7 +63,7 @@ struct bi_location {
 
 /*
  * Queries the driver for the device and context of a handle. Opens and retains nothing. BI_EINVAL: no driver knows the
- * CUDA pointer. A number that is no cl_mem crashes the driver and cannot be checked. A cl_mem can be on any device of
+ * CUDA pointer. BI_ENODEVICE: there is no driver. A number that is no cl_mem crashes the driver and cannot be checked. A cl_mem can be on any device of
  * its cl_context: the result names position 0. BI_EUNSUPPORTED: host and SVM pointers do not name their device.
  */
 BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);

@@ -111,7 +111,10 @@ struct bi_cai_import_options {
 BI_API int bi_cai_import(struct bi_context *context, const struct bi_cai *cai,
 			 const struct bi_cai_import_options *options, struct bi_view **out, struct bi_error *err);
 
-/* Writes the ordinal of the device of the memory, or -1 for an array without elements. Opens no context. */
+/*
+ * Writes the ordinal of the device of the memory, or -1 for an array without elements. Opens no context. BI_ENODEVICE:
+ * there is no driver.
+ */
 BI_API int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err);
 
 #ifdef __cplusplus

@@ -87,7 +87,10 @@ static inline CUevent bi_cuda_event(const struct bi_event *event)
 	return (CUevent)bi_event_handle(event);
 }
 
-/* Returns the address of element [0, ..., 0] of a view, or 0 if the view has no elements or is not in CUDA memory. */
+/*
+ * Returns the address of element [0, ..., 0] of a view, or 0 if its memory has no bytes or is not CUDA memory. A view
+ * without elements has the address at which its elements would begin.
+ */
 static inline CUdeviceptr bi_cuda_pointer(const struct bi_view *view)
 {
 	struct bi_native native;

@@ -7,7 +7,7 @@ mutations.toml has the mutations: a file, a text that occurs in it once, what st
 whose tests must turn red. The tree is copied, so nothing here is changed. The extension is built without optimisation,
 object by object, in the copy; a mutation costs one compilation, one link, and the tests whose names bear the rule.
 Ends with 1 if a mutation survives, does not apply or does not compile, or if a rule has none. --check looks only
-whether each text occurs once and every rule has a mutation.
+whether each text occurs once, docs/mutations.md has a row for it, and every rule has a mutation.
 
 Environment: CC, and what the tests want (BI_TEST_CUDA_SIM, see conftest.py).
 """
@@ -160,6 +160,12 @@ def short(text):
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def describe(mutation):
+    """Returns the row of a mutation in the table, without the test that noticed it."""
+    rules, find, replace = " ".join(mutation["rules"]), short(mutation["find"]), short(mutation["replace"])
+    return f"| {rules} | `{mutation['file']}` | `{find}` | `{replace}`"
+
+
 def write_table(rows, out):
     print("# Mutations\n", file=out)
     print(
@@ -169,11 +175,7 @@ def write_table(rows, out):
     )
     print("| rules | file | line | replaced by | noticed by |\n|---|---|---|---|---|", file=out)
     for mutation, sentence in rows:
-        print(
-            f"| {' '.join(mutation['rules'])} | `{mutation['file']}` | `{short(mutation['find'])}` "
-            f"| `{short(mutation['replace'])}` | {sentence} |",
-            file=out,
-        )
+        print(f"{describe(mutation)} | {sentence} |", file=out)
 
 
 def run(tree, mutations):
@@ -191,12 +193,16 @@ def run(tree, mutations):
 
 def check(mutations):
     bad = 0
+    page = (ROOT / "docs/mutations.md").read_text(encoding="utf-8")
     for mutation in mutations:
         path = ROOT / mutation["file"]
         count = path.read_text(encoding="utf-8").count(mutation["find"]) if path.exists() else 0
         if count != 1:
             bad += 1
             print(f"{' '.join(mutation['rules'])}: {count} times in {mutation['file']}: {short(mutation['find'])}")
+        if describe(mutation) not in page:
+            bad += 1
+            print(f"{' '.join(mutation['rules'])}: docs/mutations.md quotes other lines; run mutate.py for this rule")
     return bad
 
 

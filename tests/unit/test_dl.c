@@ -93,12 +93,14 @@ static void a_library_of_the_process_comes_first(void **state)
 	assert_non_null(library);
 	OK(bi__dl_open(VARIABLE, carried, &symbol, 1, &table, &error));
 	assert_true(table.missing != NULL);
-	/* Not if another one is named, and not for a name of which it has only the beginning. */
+	/* Not if another one is named, not for a name of which it has only the beginning, and not of another version. */
 	setenv(VARIABLE, "libbi-chosen.so", 1);
 	REFUSED(BI_ENODEVICE, bi__dl_open(VARIABLE, carried, &symbol, 1, &table, &error));
 	unsetenv(VARIABLE);
 	REFUSED(BI_ENODEVICE,
 		bi__dl_open(VARIABLE, (const char *const[]){ "libbi-carr.so.1", NULL }, &symbol, 1, &table, &error));
+	REFUSED(BI_ENODEVICE,
+		bi__dl_open(VARIABLE, (const char *const[]){ "libbi-carried.so.10", NULL }, &symbol, 1, &table, &error));
 	dlclose(library);
 	remove(path);
 }

@@ -75,9 +75,13 @@ static int is_searched(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search *search = data;
 	const char *slash = strrchr(info->dlpi_name, '/'), *file = slash ? slash + 1 : "";
+	const char *ending = search->name + search->stem, *rest;
 
 	(void)size;
-	if (strncmp(file, search->name, search->stem) != 0 || (file[search->stem] != '-' && file[search->stem] != '.'))
+	if (strncmp(file, search->name, search->stem) != 0)
+		return 0;
+	rest = file + search->stem + (file[search->stem] == '-' ? strcspn(file + search->stem, ".") : 0);
+	if (strncmp(rest, ending, strlen(ending)) != 0 || (rest[strlen(ending)] && rest[strlen(ending)] != '.'))
 		return 0;
 	return (size_t)snprintf(search->path, sizeof(search->path), "%s", info->dlpi_name) < sizeof(search->path);
 }

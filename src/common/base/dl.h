@@ -29,10 +29,10 @@ struct bi__symbol {
  * the library itself, which bi__dl_symbol takes.
  *
  * The environment variable `variable` names the library. If it is unset or empty, a library is taken that the process
- * has already loaded from a file with the name names[0] up to its first dot, with a suffix or not, and that has all
- * required symbols (only on Linux).
- * Otherwise the first of `names` that loads is opened; `names` ends with NULL. Slots of missing optional symbols become
- * NULL. The driver library is never closed. The function is not thread-safe: call it with a lock held.
+ * has already loaded from a file called names[0], with "-" and a suffix before the first dot or not, with further
+ * digits of the version or not, and that has all required symbols (only on Linux). Otherwise the first of `names` that
+ * loads is opened; `names` ends with NULL. Slots of missing optional symbols become NULL. The driver library is never
+ * closed. The function is not thread-safe: call it with a lock held.
  *
  * Returns BI_ENODEVICE if no library loads (the message lists every name that was tried, with the reason) or if a
  * required symbol is missing. Then the table is unchanged.

@@ -1,8 +1,11 @@
 /*
  * The version of the compiler goes with that of the driver: another one may make code that the driver refuses.
  *
- *     nvrtc_choice MAJOR
+ *     nvrtc_choice MAJOR [LOADED]
+ *
+ * Another part of the program has opened the compiler LOADED.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +20,10 @@ int main(int argc, char **argv)
 	struct bi_context *context;
 	struct bi_error err;
 
+	if (argc > 2 && !dlopen(argv[2], RTLD_NOW | RTLD_LOCAL)) {
+		fprintf(stderr, "%s\n", dlerror());
+		return EXIT_FAILURE;
+	}
 	source.text = "";
 	options.device = "cuda";
 	if (bi_context_open(&options, &context, &err)) {

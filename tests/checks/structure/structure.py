@@ -25,7 +25,7 @@ OWNERSHIP = "common/runtime/"
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 
-# Words of our own that stand where the field has a word (CONTRIBUTING.md, "Words"). A pattern, and why it is exact.
+# Words of our own that stand where the field has a word. A pattern, and why it is exact.
 PRIVATE_WORDS = {
     "home (of a memory)": r"\bhomes?\b(?! stream| director| folder)",
     "tail": r"\btails?\b",
