@@ -1007,8 +1007,9 @@ BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map 
 BI_API void *bi_map_data(const struct bi_map *map);
 /*
  * Ends the mapping, or does nothing if `map` is NULL. Later work on the memory sees the bytes that the CPU wrote. Blocks
- * only if the driver refuses the call (`failure`). Only one thread may unmap a mapping. Takes ownership of `map`, on failure as well, except with BI_ECAPTURE: the memory is still mapped; call
- * bi_unmap again when the capture has ended, or after bi_map_abandon (binding.h), which gives up the bytes.
+ * only if the driver refuses the call (`failure`). Only one thread may unmap a mapping. Takes ownership of `map`, on
+ * failure as well, except with BI_ECAPTURE: the memory is still mapped; call bi_unmap again when the capture has ended,
+ * or after bi_map_abandon (binding.h), which gives up the bytes.
  */
 BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 

@@ -53,22 +53,27 @@ static void pixels_are_streamed(void **state)
 		const char *type = types[i % (int)ARRAY_LENGTH(types)];
 		int64_t fewest = 16 / dtype_of(type).item_size;
 		int64_t width = i < 4 ? fewest : i < 8 ? 32 : test_between(&random, fewest, 32);
-		int64_t shape[] = { test_between(&random, 2, 3), test_between(&random, 33, 600), width };
+		int64_t shape[] = { test_between(&random, 2, 3), test_between(&random, 192, 600), width };
 
 		check_planes(copy_planes, type, shape, &random);
 	}
 }
 
-/* Rows with gaps, and rows of more units, are left to tiles. */
+/* Rows with gaps, rows of more units, and short runs of the source are left to tiles. */
 static void other_rows_are_not_streamed(void **state)
 {
 	const int64_t few[] = { 600, 7 }, many[] = { 600, 33 }, planes[] = { 4, 2400 }, gaps[] = { 32, 4 };
+	const int64_t short_runs[] = { 90, 47, 7 }, far[] = { 200, 4, 18000 };
 	struct bi__engine_part part = { .simd = bi__simd_best(), .streams = 1 };
 	struct bi_layout to = layout_at("float32", 0, 2, many, NULL), from = layout_at("float32", 0, 2, many, planes);
 	struct bi__plan plan;
 
 	(void)state;
 	part.plan = &plan;
+	bi__plan_make(&plan, &to, &from);
+	assert_false(bi__engine_planes(&part, NULL, NULL));
+	to = layout_at("float32", 0, 3, short_runs, NULL);
+	from = layout_at("float32", 0, 3, short_runs, far);
 	bi__plan_make(&plan, &to, &from);
 	assert_false(bi__engine_planes(&part, NULL, NULL));
 	to = layout_at("float32", 0, 2, few, gaps);

@@ -86,12 +86,37 @@ static void separate_units_need_no_spare_ones(void **state)
 	struct bi__shuffle shuffle;
 
 	(void)state;
-	bi__shuffle_make(&shuffle, simd, 4, 8);
+	bi__shuffle_make(&shuffle, simd, 2, 4);
 	assert_true(!shuffle.count || shuffle.spare == 0);
-	bi__shuffle_make(&shuffle, simd, 4, -4);
+	bi__shuffle_make(&shuffle, simd, 2, -2);
 	assert_true(!shuffle.count || shuffle.spare == 0);
-	bi__shuffle_make(&shuffle, simd, 4, 2);
+	bi__shuffle_make(&shuffle, simd, 2, 1);
 	assert_true(!shuffle.count || shuffle.spare > 0);
+}
+
+#ifdef BI__SIMD_V128
+static int has_table(size_t unit, int64_t src_step)
+{
+	struct bi__shuffle shuffle;
+
+	bi__shuffle_make(&shuffle, &bi__simd_v128, unit, src_step);
+	return shuffle.count > 0;
+}
+#endif
+
+/* A vector of 16 bytes holds too few units of 4 bytes and more. */
+static void short_vectors_move_small_units(void **state)
+{
+	(void)state;
+#ifdef BI__SIMD_V128
+	assert_true(has_table(1, 4));
+	assert_true(has_table(2, 4));
+	assert_false(has_table(2, 8));
+	assert_true(has_table(3, -3));
+	assert_false(has_table(4, 8));
+	assert_false(has_table(6, 12));
+	assert_false(has_table(16, 48));
+#endif
 }
 
 int main(void)
@@ -100,6 +125,7 @@ int main(void)
 		cmocka_unit_test(tables_say_where_each_byte_comes_from),
 		cmocka_unit_test(some_runs_have_no_table),
 		cmocka_unit_test(separate_units_need_no_spare_ones),
+		cmocka_unit_test(short_vectors_move_small_units),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,12 @@
 /* So many units in a row are streamed. A row of more would read short runs of too many planes at the same time. */
 #define MOST_STREAMED 32
 
+/*
+ * Planes with runs of at least so many bytes in the source are streamed. Runs are read in the order of the destination,
+ * which may be far from that of the source. Tiles read longer runs.
+ */
+#define SHORTEST_RUN 192
+
 /* A plane is dense along its height in the source, along its width in the destination. */
 struct planes {
 	bi__transpose_fn turn;
@@ -73,7 +79,8 @@ int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, co
 	is_narrow = planes.width * planes.unit < BI__LINE;
 	planes.high = 16 / planes.unit;
 	planes.wide = is_narrow ? planes.high : BI__LINE / planes.unit;
-	if (part->streams && (plan->dst_strides[y] != planes.width * planes.unit || planes.width > MOST_STREAMED))
+	if (part->streams && (plan->dst_strides[y] != planes.width * planes.unit || planes.width > MOST_STREAMED ||
+			      planes.height * planes.unit < SHORTEST_RUN))
 		return 0;
 	if (plan->unit > 8 || (plan->unit & (plan->unit - 1)) || plan->dst_strides[x] != planes.unit ||
 	    plan->src_strides[y] != planes.unit || planes.height < planes.high || planes.width < planes.wide)

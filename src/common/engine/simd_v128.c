@@ -76,15 +76,18 @@ static inline void store(unsigned char *p, v128 v)
 
 #ifdef __x86_64__
 
-static inline void stream_line(unsigned char *dst, const unsigned char *src)
+/* Long copies prefetch so many bytes ahead, because hardware prefetching stops at page boundaries. */
+#define AHEAD 1024
+
+static void stream_lines(unsigned char *dst, const unsigned char *src, size_t lines)
 {
-	UNROLL for (int i = 0; i < BI__LINE; i += 16) _mm_stream_si128(
-		(__m128i *)(void *)(dst + i), _mm_loadu_si128((const __m128i *)(const void *)(src + i)));
+	for (; lines; lines--, dst += BI__LINE, src += BI__LINE) {
+		if (lines > AHEAD / BI__LINE)
+			_mm_prefetch(src + AHEAD, _MM_HINT_T0);
+		UNROLL for (int i = 0; i < BI__LINE; i += 16) _mm_stream_si128(
+			(__m128i *)(void *)(dst + i), _mm_loadu_si128((const __m128i *)(const void *)(src + i)));
+	}
 }
-
-#define STREAM_LINE(to, from) stream_line(to, from)
-
-#include "common/engine/simd_stream.inc"
 
 void bi__simd_fence(void)
 {
