@@ -560,9 +560,14 @@ struct bi_options {
 	 * missing. The directory is not used unless it belongs to the user of the process and nobody else can write it.
 	 */
 	const char *cache_directory;
+	/*
+	 * Called by the last release of the context, on its thread; or NULL. It calls close(context) once, which may block.
+	 * It may do something before and after, such as dropping the lock of a runtime.
+	 */
+	void (*around_close)(void (*close)(struct bi_context *context), struct bi_context *context);
 };
 
-#define BI_OPTIONS_INIT { sizeof(struct bi_options), NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL }
+#define BI_OPTIONS_INIT { sizeof(struct bi_options), NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL }
 
 /*
  * Opens a device, or adopts a context. `options` may be NULL. Ownership of release_data is transferred. BI_ENODEVICE:

@@ -16,7 +16,8 @@
  * Waiting without the lock of the runtime
  *   A thread that blocks in the library should not hold the lock of the runtime, but dropping that lock is expensive.
  *   bi_view_is_idle and bi_view_release_is_immediate tell in advance whether a call can block, and
- *   bi_view_export_nonblocking never does.
+ *   bi_view_export_nonblocking never does. A release may close a context, which blocks: the option around_close of
+ *   bi_options can drop the lock there, in each release.
  *
  * Finalisers
  *   A finaliser cannot ask its caller to try again later. After bi_map_abandon, bi_unmap ends the mapping that it has
@@ -81,7 +82,8 @@ BI_API int bi_view_is_idle(const struct bi_view *view);
 /*
  * Returns 1 if releasing the last view of the memory would not wait for work: the memory is idle, or it is foreign
  * memory whose home stream is still the stream that its producer named. Otherwise returns 0. Queries no driver. The
- * answer does not cover the release of the last reference to a context, which blocks while the context closes.
+ * answer does not cover the release of the last reference to a context, which blocks while the context closes
+ * (bi_options.around_close).
  */
 BI_API int bi_view_release_is_immediate(const struct bi_view *view);
 

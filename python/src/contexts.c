@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "contexts.h"
+#include "lifetime.h"
 #include "base/backends.h"
 #include "base/errors.h"
 
@@ -116,60 +117,6 @@ static struct bi_context *look_up(const struct bi_location *location)
 	return found;
 }
 
-static int is_cached_locked(const struct bi_context *context)
-{
-	for (int i = 0; i < MOST; i++)
-		if (entries[i].context == context)
-			return 1;
-	return 0;
-}
-
-int bip_context_is_cached(const struct bi_context *context)
-{
-	int found;
-
-	lock_cache();
-	found = is_cached_locked(context);
-	unlock_cache();
-	return found;
-}
-
-/*
- * Releases a reference to a context if the context is in the cache; it is then not the last reference. Returns 1, or 0
- * without a release if the context is not in the cache.
- */
-static int release_cached(struct bi_context *context)
-{
-	int is_cached;
-
-	lock_cache();
-	is_cached = is_cached_locked(context);
-	if (is_cached)
-		bi_context_release(context);
-	unlock_cache();
-	return is_cached;
-}
-
-/*
- * Releases a reference that may be the last. The last release closes the context, which waits for work on memory that
- * was released. So the GIL is dropped.
- */
-static void release_last(struct bi_context *context)
-{
-	struct bip_raised raised = bip_put_aside();
-
-	Py_BEGIN_ALLOW_THREADS
-	bi_context_release(context);
-	Py_END_ALLOW_THREADS
-	bip_put_back(raised);
-}
-
-void bip_release_context(struct bi_context *context)
-{
-	if (context && !release_cached(context))
-		release_last(context);
-}
-
 /*
  * Returns true if entry `a` is replaced before entry `b`. Adopted contexts are replaced first, because other libraries
  * may know the streams of opened contexts.
@@ -224,7 +171,7 @@ static struct bi_context *add_to_cache(const struct bi_location *location, struc
 	}
 	unlock_cache();
 	bi_stream_release(dropped.queue);
-	bip_release_context(dropped.context);
+	bi_context_release(dropped.context);
 	Py_XDECREF(dropped.named_by);
 	return kept;
 }
@@ -237,6 +184,7 @@ static int open_location(const struct bi_location *location, const char *device,
 
 	options.device = device;
 	options.adopt_context = location->context;
+	options.around_close = bip_close_context;
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_context_open(&options, out, &err);
 	Py_END_ALLOW_THREADS
@@ -413,7 +361,7 @@ static int wrap_queue(uintptr_t queue, struct bi_stream **out)
 	if (bip_context_of_queue(queue, &context))
 		return -1;
 	rc = bi_stream_wrap(context, queue, NULL, NULL, out, &err);
-	bip_release_context(context);
+	bi_context_release(context);
 	if (rc)
 		return bip_check(rc, &err, bip_raise_import);
 	keep_queue(*out);

@@ -40,12 +40,4 @@ void bip_name_stream(struct bi_stream *stream, PyObject *object);
 /* Trims every cached context. Removes the adopted contexts from the cache, or with `all` all contexts. */
 void bip_contexts_close(int all);
 
-/*
- * Releases a context; NULL is ignored. Drops the GIL if this may be the last reference, because closing a context waits
- * for pending work.
- */
-void bip_release_context(struct bi_context *context);
-/* Returns true if the cache has a reference to the context. The result stays true until the GIL is dropped. */
-int bip_context_is_cached(const struct bi_context *context);
-
 #endif

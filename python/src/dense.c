@@ -68,6 +68,6 @@ int bip_copy_view(struct bi_view *view, struct bi_stream *stream, struct bi_view
 	if (rc)
 		return -1;
 	rc = bip_copy_into(context, view, stream, out);
-	bip_release_context(context);
+	bi_context_release(context);
 	return rc;
 }

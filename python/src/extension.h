@@ -17,7 +17,8 @@
  *   - The caller owns the results of `**out`; *out is undefined on failure. Arguments are borrowed for the call.
  *   - No borrowed reference is kept across a call that can run Python code.
  *   - The GIL is dropped for calls of the library that may wait for a device or take long: copies, mappings,
- *     synchronisation, opening a device. The caller then owns a reference to the view (bip_hold).
+ *     synchronisation, opening a device. The caller then owns a reference to the view (bip_hold). A release of the
+ *     library drops the GIL itself if it closes a context (bip_close_context).
  *   - A function named ..._locked is called in the object's critical section (BIP_LOCK). Only there `object->view` is
  *     read without a reference. With a GIL the macros do nothing.
  *   - "[C14]" in a comment or message names a rule of docs/conformance.md.

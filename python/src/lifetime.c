@@ -1,6 +1,5 @@
 /* References between Python and the library: the Python objects that a memory keeps alive, and releases of views. */
 #include "lifetime.h"
-#include "contexts.h"
 #include "base/errors.h"
 
 /* Release callbacks */
@@ -60,6 +59,23 @@ void bip_release_owner(void *owner)
 	call_from_any_thread(decref_object, owner);
 }
 
+/* Closing of contexts */
+
+void bip_close_context(void (*close)(struct bi_context *context), struct bi_context *context)
+{
+	struct bip_raised raised;
+
+	if (!has_gil()) {
+		close(context);
+		return;
+	}
+	raised = bip_put_aside();
+	Py_BEGIN_ALLOW_THREADS
+	close(context);
+	Py_END_ALLOW_THREADS
+	bip_put_back(raised);
+}
+
 /* Buffers */
 
 Py_buffer *bip_borrow_buffer(PyObject *object, int flags)
@@ -89,19 +105,10 @@ void bip_return_buffer(void *buffer)
 
 /* Releases of views */
 
-/*
- * Returns true if releasing the view does not wait. It may wait if its memory has the last reference to a context: the
- * context is then closed, which waits for work on memory that was released.
- */
-static int is_release_immediate(const struct bi_view *view)
-{
-	return bi_view_release_is_immediate(view) && bip_context_is_cached(bi_memory_context(bi_view_memory(view)));
-}
-
 /* The release must not happen while an exception is set, because a producer's release callback may run Python code. */
 int bip_is_short_release(const struct bi_view *view)
 {
-	return is_release_immediate(view) && !PyErr_Occurred();
+	return bi_view_release_is_immediate(view) && !PyErr_Occurred();
 }
 
 static void release_without_gil(struct bi_view *view)
@@ -115,7 +122,7 @@ static void release_without_exception(struct bi_view *view)
 {
 	struct bip_raised raised = bip_put_aside();
 
-	if (is_release_immediate(view))
+	if (bi_view_release_is_immediate(view))
 		bi_view_release(view);
 	else
 		release_without_gil(view);

@@ -12,6 +12,13 @@
 void bip_release_owner(void *owner);
 
 /*
+ * Option around_close of every context. The library calls it on the thread that releases the last reference to the
+ * context, whatever had that reference: a view, an event, a struct or a tensor of a consumer. Drops the GIL if the
+ * thread holds it, because closing waits for work on memory that was released. Keeps the exception that is set.
+ */
+void bip_close_context(void (*close)(struct bi_context *context), struct bi_context *context);
+
+/*
  * Returns the buffer of an object. Its address does not change, because a buffer may point into itself. Returns NULL
  * with an exception on failure.
  */
@@ -21,7 +28,7 @@ void bip_return_buffer(void *buffer);
 
 /*
  * Releases a view; NULL is ignored. May be called in a dealloc function. Keeps the exception that is set. Drops the GIL
- * if the release may wait: because work is pending, or because this may be the last reference to a context.
+ * if work is pending, or if this is the last reference to a context.
  */
 void bip_release_view(struct bi_view *view);
 /*

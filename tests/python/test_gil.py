@@ -3,6 +3,7 @@ What waits for a device waits without the GIL, or nobody could ever open the gat
 thread that opens one when the call waits; a wait with the GIL would never end, and the watchdog ends the process.
 """
 
+import ctypes
 import faulthandler
 import threading
 
@@ -12,11 +13,12 @@ import pytest
 
 import dlpack_structs as dl
 from buffer_interface import _core, buffer_interface, copyto, trim, zeros
+from exchange_struct import Exchange, Table
 from peers import fixtures
 from peers.fixtures import gate, opencl_queue  # noqa: F401
 from peers.threads import until_blocked
 from producers import DLPackArray
-from test_rules_exchange import borrowed, from_py, table_of
+from test_rules_exchange import borrowed, checked, from_py, table_of
 
 LARGE = 1 << 16  # bytes: the calling thread does not fill so many itself
 
@@ -67,7 +69,7 @@ def pending(queue, gate, size=1024):
     return view, closed
 
 
-HOLDERS = {"array": lambda view: view[1:], "handle": lambda view: view.buffer}
+HOLDERS = {"array": lambda view: view[1:], "handle": lambda view: view.buffer, "mark": lambda view: _core._mark(view)}
 
 
 @pytest.mark.parametrize("how", ["release", "del"])
@@ -113,6 +115,40 @@ def test_capsule_that_nobody_took_is_the_last_holder(new_queue, gate, version):
     view.release()
     with Later(closed):
         del capsule
+
+
+def struct_of(view):
+    """Returns the function `release` of a struct of the view, and its argument."""
+    held = Exchange.empty()
+    table = Table.from_address(dl.capsule_pointer(vars(type(view))["__buffer_interface_c__"]))
+    checked(table.acquire(view, 0, ctypes.byref(held)))
+    return held.release, held
+
+
+def tensor_of(view, version):
+    taken = dl.take(view.__dlpack__(max_version=version))
+    return taken.block.deleter, taken.block
+
+
+CONSUMERS = {
+    "struct": struct_of,
+    "tensor": lambda view: tensor_of(view, None),
+    "versioned tensor": lambda view: tensor_of(view, (1, 0)),
+}
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS)
+def test_B39_last_holder_is_a_consumer_that_has_the_gil(new_queue, gate, consumer):
+    queue = new_queue()
+    view = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
+    release, held = CONSUMERS[consumer](view)
+    closed = gate(queue)
+    queue.flush()
+    view.hand_back(queue)
+    trim()
+    view.release()
+    with Later(closed):
+        ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(release)(ctypes.addressof(held))
 
 
 def test_context_that_makes_room(new_queue, gate):

@@ -117,6 +117,43 @@ static void test_last_reference(void **state)
 	bi_context_release(NULL);
 }
 
+/* What a caller has seen of the closing of a context. */
+static struct {
+	int calls; /* of close_around */
+	int closed; /* calls of `release`, which comes after the close */
+	int closed_before, closed_after; /* the same, before and after `close` was called */
+} seen;
+
+static void close_around(void (*close)(struct bi_context *context), struct bi_context *context)
+{
+	seen.calls++;
+	seen.closed_before = seen.closed;
+	close(context);
+	seen.closed_after = seen.closed;
+}
+
+static void the_last_release_calls_around_close(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi_stream *stream;
+
+	(void)state;
+	memset(&seen, 0, sizeof(seen));
+	options.device = "host";
+	options.around_close = close_around;
+	options.release = count_release;
+	options.release_data = &seen.closed;
+	OK(bi_context_open(&options, &context, &error));
+	stream = bi_stream_retain(bi_context_stream(context));
+	bi_context_release(context);
+	assert_int_equal(seen.calls, 0);
+	bi_stream_release(stream);
+	assert_int_equal(seen.calls, 1);
+	assert_int_equal(seen.closed_before, 0);
+	assert_int_equal(seen.closed_after, 1);
+}
+
 static void test_view_keeps_it_open(void **state)
 {
 	static const int64_t shape[1] = { 4 };
@@ -190,6 +227,7 @@ int main(void)
 		cmocka_unit_test(memory_that_the_device_lacks_is_refused),
 		cmocka_unit_test(opening_is_logged),
 		cmocka_unit_test(test_last_reference),
+		cmocka_unit_test(the_last_release_calls_around_close),
 		cmocka_unit_test(test_view_keeps_it_open),
 		cmocka_unit_test(test_trim_and_current),
 #ifndef _WIN32

@@ -163,7 +163,7 @@ static struct bi_view *import_tensor(struct bi_dl_managed_versioned *tensor)
 	if (context_of(tensor->tensor.device, &context))
 		return NULL;
 	rc = bi_dlpack_import(context, tensor, NULL, &view, &err);
-	bip_release_context(context);
+	bi_context_release(context);
 	return rc ? bip_raise_import(rc, &err) : view;
 }
 
@@ -215,7 +215,7 @@ static int current_work_stream(int32_t device_type, int32_t device_id, void **ou
 		return 0;
 	}
 	*out = (void *)bi_stream_handle(bi_context_stream(context));
-	bip_release_context(context);
+	bi_context_release(context);
 	return 0;
 }
 
@@ -260,14 +260,6 @@ static int find_context(struct bi_dl_device device, struct bi_context **out, voi
 	return rc;
 }
 
-static void release_context(struct bi_context *context)
-{
-	PyGILState_STATE state = PyGILState_Ensure();
-
-	bip_release_context(context);
-	PyGILState_Release(state);
-}
-
 static int allocate_on(struct bi_context *context, const struct bi_dl_tensor *prototype,
 		       struct bi_dl_managed_versioned **out, struct bi_error *err)
 {
@@ -295,7 +287,7 @@ static int allocate(struct bi_dl_tensor *prototype, struct bi_dl_managed_version
 	if (find_context(prototype->device, &context, error, set))
 		return -1;
 	rc = allocate_on(context, prototype, out, &err);
-	release_context(context);
+	bi_context_release(context);
 	if (rc)
 		return set_failure(error, set, rc == BI_ENOMEM ? "MemoryError" : "BufferError", err.message);
 	return 0;

@@ -347,7 +347,7 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	options.release = bip_release_owner;
 	options.release_data = owner;
 	if (find_stream(cai, request, owner, context, &options.producer_stream)) {
-		bip_release_context(context);
+		bi_context_release(context);
 		return -1;
 	}
 	Py_INCREF(owner);
@@ -355,7 +355,7 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	if (outcome->status)
 		Py_DECREF(owner);
 	bi_stream_release(options.producer_stream);
-	bip_release_context(context);
+	bi_context_release(context);
 	return 0;
 }
 

@@ -312,12 +312,12 @@ static int import_tensor(struct tensor *tensor, PyObject *owner, struct bi_conte
 	    (owner && !is_own(tensor) && keep_owner(tensor, owner)) ||
 	    find_home(inside, ask, context, request, &stream)) {
 		delete_tensor(tensor);
-		bip_release_context(context);
+		bi_context_release(context);
 		return -1;
 	}
 	rc = make_view(tensor, context, stream, request, found);
 	bi_stream_release(stream);
-	bip_release_context(context);
+	bi_context_release(context);
 	return rc;
 }
 
@@ -585,7 +585,7 @@ static int import_by_method(PyObject *object, const struct bi_dl_device *device,
 	rc = place_of(device->device_type) == ON_CUDA ? bip_context_cuda(device->device_id, &context) : 0;
 	if (!rc)
 		rc = ask_and_import(object, method, device, context, request, found);
-	bip_release_context(context);
+	bi_context_release(context);
 	Py_DECREF(method);
 	return rc;
 }

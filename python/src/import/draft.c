@@ -573,7 +573,7 @@ static int choose_device(const struct draft *draft, PyObject *pair, struct bi_co
 		return refuse_device(pair);
 	found = bi_context_retain(*context);
 	for (int position = 0; !is_device(found, platform, ordinal); position++) {
-		bip_release_context(found);
+		bi_context_release(found);
 		if (bip_context_native(bip_backend_of(*context).name, bi_context_handle(*context), position, &found)) {
 			if (PyErr_ExceptionMatches(bip_InvalidArrayError) || PyErr_ExceptionMatches(bip_DriverError))
 				PyErr_Format(bip_InvalidArrayError,
@@ -581,7 +581,7 @@ static int choose_device(const struct draft *draft, PyObject *pair, struct bi_co
 			return -1;
 		}
 	}
-	bip_release_context(draft->queue ? found : *context);
+	bi_context_release(draft->queue ? found : *context);
 	if (!draft->queue)
 		*context = found;
 	return 0;
@@ -628,7 +628,7 @@ static int import_read(struct draft *draft, const struct bip_request *request, s
 		rc = is_empty && (draft->kind == BI_HANDLE_CUDA || !draft->handle)
 			     ? import_empty(draft, context, found)
 			     : import_on(draft, request, context, found);
-	bip_release_context(context);
+	bi_context_release(context);
 	return rc;
 }
 

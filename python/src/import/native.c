@@ -120,7 +120,7 @@ static int import_struct(struct bi_exchange *exchange, const struct bip_request 
 		return -1;
 	rc = bi_view_import(context, exchange, flags, &found->view, &err);
 	if (!is_host)
-		bip_release_context(context);
+		bi_context_release(context);
 	if (rc)
 		return bip_check(rc, &err, bip_raise_import);
 	if (request->sync && !is_named && !bi_memory_is_host(bi_view_memory(found->view)))

@@ -29,7 +29,7 @@ struct place {
 static void release_place(struct place *place)
 {
 	if (!place->stream)
-		bip_release_context(place->context);
+		bi_context_release(place->context);
 	bi_stream_release(place->stream);
 }
 

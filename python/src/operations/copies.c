@@ -7,7 +7,6 @@
  */
 #include <string.h>
 
-#include "contexts.h"
 #include "dense.h"
 #include "device_argument.h"
 #include "lifetime.h"
@@ -130,7 +129,7 @@ PyObject *bip_copy(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 	view = bip_hold(self);
 	if (view && bip_own_context(view, &context) == 0)
 		result = copy_with_mask(context, self, view, stream);
-	bip_release_context(context);
+	bi_context_release(context);
 	bip_release_view(view);
 	return result;
 }
@@ -165,7 +164,7 @@ PyObject *bip_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObje
 	else if (view)
 		result = copy_with_mask(context, self, view, values[1]);
 	bip_release_view(view);
-	bip_release_context(context);
+	bi_context_release(context);
 	return result;
 }
 
@@ -312,7 +311,7 @@ PyObject *bip_from_numpy(PyObject *Py_UNUSED(module), PyObject *const *args, Py_
 	result = NULL;
 	if (bip_device_context(values[1], &context) == 0) {
 		result = copy_with_mask(context, src.object, src.view, NULL);
-		bip_release_context(context);
+		bi_context_release(context);
 	}
 	if (bip_operand_finish(&src, NULL, result ? 0 : -1))
 		Py_CLEAR(result);
@@ -374,7 +373,7 @@ static PyObject *place_operand(const struct bip_operand *operand, PyObject *devi
 		result = Py_NewRef(operand->object);
 	else if (copies == 1)
 		result = copy_with_mask(context, operand->object, operand->view, NULL);
-	bip_release_context(context);
+	bi_context_release(context);
 	return result;
 }
 

@@ -1,5 +1,4 @@
 /* New arrays: empty(), zeros(), full(), empty_like(). */
-#include "contexts.h"
 #include "dense.h"
 #include "device_argument.h"
 #include "lifetime.h"
@@ -140,7 +139,7 @@ static struct bi_view *allocate_view(const struct bi_layout *layout, PyObject *d
 	if (bip_device_context(device, &context))
 		return NULL;
 	bip_new_array(context, layout, &view);
-	bip_release_context(context);
+	bi_context_release(context);
 	return view;
 }
 

@@ -1,5 +1,4 @@
 /* Order of work: synchronize(), marks, acquire(), hand_back(), join(). */
-#include "contexts.h"
 #include "device_argument.h"
 #include "lifetime.h"
 #include "object.h"
@@ -243,7 +242,7 @@ PyObject *bip_join_streams(PyObject *Py_UNUSED(module), PyObject *const *args, P
 		if (all)
 			rc = join_objects(&PyTuple_GET_ITEM(all, 0), PyTuple_GET_SIZE(all), context);
 		Py_XDECREF(all);
-		bip_release_context(context);
+		bi_context_release(context);
 	}
 	Py_DECREF(objects);
 	return rc ? NULL : Py_NewRef(Py_None);

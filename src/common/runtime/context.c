@@ -39,6 +39,7 @@ static void init_settings(struct bi_context *context, const struct bi_options *o
 	context->log.level = !options->log ? 0 : options->log_level ? options->log_level : BI_LOG_WARNING;
 	context->release.fn = options->release;
 	context->release.data = options->release_data;
+	context->around_close = options->around_close;
 }
 
 static void init_context(struct bi_context *context, const struct bi_options *options)
@@ -321,7 +322,11 @@ static int release_reference(struct bi_context *context)
 
 void bi_context_release(struct bi_context *context)
 {
-	if (context && release_reference(context))
+	if (!context || !release_reference(context))
+		return;
+	if (context->around_close)
+		context->around_close(close_context, context);
+	else
 		close_context(context);
 }
 

@@ -112,6 +112,7 @@ struct bi_context {
 		bi_release_fn fn;
 		void *data;
 	} release; /* called after the context was closed, so that the caller may release adopted handles */
+	void (*around_close)(void (*close)(struct bi_context *), struct bi_context *); /* calls close; or NULL */
 	char *notes; /* a line for each device that "auto" passed over; or NULL */
 	struct bi__pool pool;
 	struct {

@@ -54,6 +54,7 @@ static int wrap_stream_elsewhere(struct bi_context *context, const struct bi_exc
 		return rc;
 	options.device = location.device;
 	options.adopt_context = location.context;
+	options.around_close = context->around_close;
 	rc = bi_context_open(&options, &other, err);
 	if (rc)
 		return rc;

@@ -53,6 +53,7 @@ static struct {
 	cl_event gate; /* what the work waits for; opened by a test, or at its end */
 	int64_t shape[1], strides[1];
 	int releases, hand_backs, refuses;
+	int closes; /* contexts that the library has closed */
 } producer;
 
 static struct bi_error err;
@@ -144,6 +145,12 @@ static struct bi_exchange describe(cl_command_queue stream, cl_event event)
 	return out;
 }
 
+static void count_close(void (*close)(struct bi_context *context), struct bi_context *context)
+{
+	producer.closes++;
+	close(context);
+}
+
 /* A context of the library for the first device. Its stream is the producer's queue for that device, if one is given.
  */
 static struct bi_context *adopt(cl_command_queue queue)
@@ -154,13 +161,15 @@ static struct bi_context *adopt(cl_command_queue queue)
 	options.device = "opencl:0";
 	options.adopt_context = (uintptr_t)producer.context;
 	options.adopt_stream = (uintptr_t)queue;
+	options.around_close = count_close;
 	OK(bi_context_open(&options, &context, &err));
 	return context;
 }
 
 /*
  * The producer's queue belongs to the second device of the cl_context. The library's write on the first device comes
- * before the producer's next work on its queue (finding S1).
+ * before the producer's next work on its queue (finding S1). The library opens a second context, for the second device,
+ * and closes it as the caller demands for the first.
  */
 static void named_queue_of_another_device(int with_event)
 {
@@ -185,7 +194,9 @@ static void named_queue_of_another_device(int with_event)
 	assert_int_equal(found[0], 7);
 	assert_int_equal(found[SIZE - 1], 7);
 	bi_view_release(view);
+	assert_int_equal(producer.closes, 1);
 	bi_context_release(context);
+	assert_int_equal(producer.closes, 2);
 	assert_int_equal(producer.releases, 1);
 	if (event)
 		cl.clReleaseEvent(event);
