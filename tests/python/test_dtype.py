@@ -1,6 +1,8 @@
 """Element types: what is read as one, what numpy.dtype becomes of it, and the formats of the buffer protocol."""
 
 import ctypes
+import json
+import pickle
 import subprocess
 import sys
 
@@ -8,6 +10,9 @@ import _testbuffer
 import ml_dtypes
 import numpy as np
 import pytest
+
+import dlpack_structs as dl
+from exchange_struct import Exchange, Table
 
 EXTRA = (
     "bfloat16",
@@ -106,6 +111,7 @@ def test_dtype_of_extra_types_with_lanes(bi):
         np.dtype([("outer", [("inner", ">i4"), ("text", "<U2")]), ("tail", "S1", (2, 2))]),
         np.dtype({"names": ["b"], "formats": ["<i4"], "offsets": [8], "itemsize": 20}),
         np.dtype([("it's", "<f4"), ('"quoted"', "i1"), ("ünï", "?")]),
+        np.dtype([("a\xa0b", "<f4"), ("\u200b", "i1"), ("\x1b'\x7f", "?"), ("\U000e0001", "<i2")]),
         np.dtype([(("title", "name"), "<f4")]),
     ],
     ids=str,
@@ -115,6 +121,23 @@ def test_dtype_structured_is_read_and_given_back(bi, dtype):
     assert array.dtype == dtype
     assert array.itemsize == dtype.itemsize
     assert array.descr == dtype.descr
+
+
+@pytest.mark.parametrize("name", ["a\xa0b", "\u200b", "\x1b", "\x7f", "\x85", "\ue000", "\U000e0001", "it's\xa0", "\\xa0"])
+def test_names_that_repr_escapes(bi, name):
+    """Excel and web pages put a non-breaking space between the words of a column's name."""
+    array = np.array([(1, 2), (3, 4)], [("x", "<i4"), (name, "<i2")])
+    for protocol in ("array_interface", "buffer"):
+        view = bi.buffer_interface(array, protocol=protocol)
+        assert (view.dtype, view.descr) == (array.dtype, array.dtype.descr)
+        assert view[name].tolist() == [2, 4]
+        assert np.asarray(view).dtype == array.dtype
+        assert pickle.loads(pickle.dumps(view)).dtype == array.dtype
+    exchange = Exchange.empty()
+    table = Table.from_address(dl.capsule_pointer(vars(bi.BufferInterface)["__buffer_interface_c__"]))
+    assert table.acquire(view, 0, ctypes.byref(exchange)) == 0
+    assert json.loads(exchange.descr) == [["x", "<i4"], [name, "<i2"]]
+    exchange.let_go()
 
 
 def test_dtype_by_descr_list(bi):

@@ -80,6 +80,40 @@ static void fields_lead_into_nested_structures(void **state)
 	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "b", &err), BI_EDTYPE);
 }
 
+/* repr writes characters that cannot be printed as escapes with digits. */
+static void names_have_the_escapes_of_repr(void **state)
+{
+	static const char descr[] =
+		"[('a\\xa0b', '|u1'), ('\\u200b', '<i2'), ('\\U0001F600', '<i4'), ('\\x1b', '<f8'), ('\\x41', '|u1')]";
+	static const struct {
+		const char *name;
+		int64_t offset;
+	} fields[] = {
+		{ "a\xc2\xa0" "b", 0 }, { "\xe2\x80\x8b", 1 }, { "\xf0\x9f\x98\x80", 3 }, { "\x1b", 7 }, { "A", 15 },
+	};
+	static const char *const refused[] = { "\\x00", "\\xa", "\\xg0", "\\u200", "\\ud800", "\\U0010fff", "\\U00110000",
+					       "\\N{DIGIT ONE}", "\\0" };
+	struct bi_layout layout, field;
+	struct bi_dtype dtype;
+	char text[64];
+
+	(void)state;
+	assert_int_equal(bi_dtype_parse_descr(descr, &dtype, NULL), BI_OK);
+	layout = make("V16", 0, NULL, NULL, 0);
+	assert_int_equal(bi_layout_reinterpret(&layout, dtype, descr, NULL), BI_OK);
+	for (size_t i = 0; i < ARRAY_LENGTH(fields); i++) {
+		field = layout;
+		assert_int_equal(bi_layout_field(&field, fields[i].name, NULL), BI_OK);
+		assert_int_equal(field.offset, fields[i].offset);
+	}
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "a\xc2", &err), BI_EINVAL);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "\\x41", &err), BI_EINVAL);
+	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
+		snprintf(text, sizeof(text), "[('%s', '|u1')]", refused[i]);
+		assert_int_equal(bi_dtype_parse_descr(text, &dtype, NULL), BI_EDTYPE);
+	}
+}
+
 static void fields_cannot_have_too_many_dimensions(void **state)
 {
 	static const char descr[] = "[('a', '|u1', (1, 1, 1))]";
@@ -126,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(field_matches_the_reference),
 		cmocka_unit_test(fields_lead_into_nested_structures),
+		cmocka_unit_test(names_have_the_escapes_of_repr),
 		cmocka_unit_test(fields_cannot_have_too_many_dimensions),
 		cmocka_unit_test(reinterpret_checks_the_descr),
 	};

@@ -173,6 +173,22 @@ static void test_latin1_and_utf8(void **state)
 	assert_int_equal(parse(3, ENTRY("[('\xed\xa0\x80', '|i1')]", "False", "()"), &npy, NULL), BI_EINVAL);
 }
 
+/* NumPy writes characters that cannot be printed as escapes. */
+static void test_escapes(void **state)
+{
+	struct npy npy;
+
+	(void)state;
+	assert_int_equal(parse(1,
+			       ENTRY("[('a\\xa0\\u200B\\U000e0001', '|i1'), ('\\x1b\\x7f\\x41\\x0a', '|i1')]",
+				     "False", "()"),
+			       &npy, NULL),
+			 BI_OK);
+	assert_string_equal(npy.descr, "[('a\\xa0\\u200b\\U000e0001', '|i1'), ('\\x1b\\x7fA\\n', '|i1')]");
+	npy_clear(&npy);
+	refuse(BI_EDTYPE, "digits, after a backslash", ENTRY("[('\\ud800', '|i1')]", "False", "()"));
+}
+
 static void test_refusals(void **state)
 {
 	(void)state;
@@ -353,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_what_other_files_are),
 		cmocka_unit_test(test_structured),
 		cmocka_unit_test(test_latin1_and_utf8),
+		cmocka_unit_test(test_escapes),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_nesting_is_bounded),
 		cmocka_unit_test(test_too_many_dimensions),

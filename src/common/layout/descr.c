@@ -28,10 +28,11 @@ static const struct {
 	char open, close, quote;
 	const char *quotes;
 	const char *escapes, *escaped;
+	const char *codes; /* letters that hexadecimal digits follow */
 	int depth;
 } notations[] = {
-	{ '(', ')', '\'', "'\"", "\\'\"nrt", "\\'\"\n\r\t", BI__DESCR_DEPTH },
-	{ '[', ']', '"', "\"", "\\/\"bfnrt", "\\/\"\b\f\n\r\t", BI__DESCR_JSON_DEPTH },
+	{ '(', ')', '\'', "'\"", "\\'\"nrt", "\\'\"\n\r\t", "xuU", BI__DESCR_DEPTH },
+	{ '[', ']', '"', "\"", "\\/\"bfnrt", "\\/\"\b\f\n\r\t", "u", BI__DESCR_JSON_DEPTH },
 };
 
 static void put_character(struct writer *to, char c)
@@ -102,40 +103,65 @@ static char unescape(enum bi__descr_notation notation, char c)
 	return found ? notations[notation].escaped[found - notations[notation].escapes] : '\0';
 }
 
-/* Reads four hexadecimal digits. Returns their value, or -1. */
-static int read_hexadecimal(const char *at, const char *end)
+static int is_code(enum bi__descr_notation notation, char c)
 {
-	int value = 0;
+	return c && strchr(notations[notation].codes, c);
+}
 
-	if (end - at < 4)
+/* Reads hexadecimal digits, at most eight. Returns their value, or -1. */
+static int64_t read_hexadecimal(const char *at, const char *end, int count)
+{
+	int64_t value = 0;
+
+	if (end - at < count)
 		return -1;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < count; i++) {
 		const char *digits = "0123456789abcdef", lower = (char)(at[i] | 32), *found;
 
 		found = at[i] ? strchr(digits, at[i] >= 'A' ? lower : at[i]) : NULL;
 		if (!found)
 			return -1;
-		value = value * 16 + (int)(found - digits);
+		value = value * 16 + (found - digits);
 	}
 	return value;
 }
 
-/*
- * Reads the escape \uXXXX of JSON, or two of them that stand for one character. `*at` is behind the u, and is moved to
- * the last character. Returns the character, or -1. The character 0 is not accepted.
- */
-static int32_t read_code(const char **at, const char *end)
+/* Reads the escape \uXXXX of JSON, or two of them that stand for one character. */
+static int64_t read_json_code(const char **at, const char *end)
 {
-	int32_t first = read_hexadecimal(*at, end), second;
+	int64_t first = read_hexadecimal(*at + 1, end, 4), second;
 
-	*at += 3;
-	if (first <= 0 || (first & 0xFC00) == 0xDC00)
+	*at += 4;
+	if ((first & 0xFC00) == 0xDC00)
 		return -1;
 	if ((first & 0xFC00) != 0xD800)
 		return first;
-	second = end - *at > 3 && (*at)[1] == '\\' && (*at)[2] == 'u' ? read_hexadecimal(*at + 3, end) : -1;
+	second = end - *at > 3 && (*at)[1] == '\\' && (*at)[2] == 'u' ? read_hexadecimal(*at + 3, end, 4) : -1;
 	*at += 6;
 	return (second & ~0x3FF) == 0xDC00 ? 0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF) : -1;
+}
+
+/* Reads the escape \xXX, \uXXXX or \UXXXXXXXX of Python. */
+static int64_t read_python_code(const char **at, const char *end)
+{
+	const int count = **at == 'x' ? 2 : **at == 'u' ? 4 : 8;
+	int64_t code = read_hexadecimal(*at + 1, end, count);
+
+	if (code < 0 || code > 0x10FFFF || (code & ~0x7FF) == 0xD800)
+		return -1;
+	*at += count;
+	return code;
+}
+
+/*
+ * Reads the digits of an escape. `*at` is at its letter, and is moved to the last digit. Returns the character, or -1.
+ * The character 0 is not accepted.
+ */
+static int32_t read_code(enum bi__descr_notation notation, const char **at, const char *end)
+{
+	int64_t code = notation == BI__DESCR_JSON ? read_json_code(at, end) : read_python_code(at, end);
+
+	return code > 0 ? (int32_t)code : -1;
 }
 
 /* Reads an escape; `*at` is behind the backslash. Returns true if it is valid. */
@@ -143,10 +169,9 @@ static int skip_escape(const struct reader *in, const char **at)
 {
 	if (*at == in->end)
 		return 0;
-	if (in->notation != BI__DESCR_JSON || **at != 'u')
+	if (!is_code(in->notation, **at))
 		return unescape(in->notation, **at) != '\0';
-	++*at;
-	return read_code(at, in->end) > 0;
+	return read_code(in->notation, at, in->end) > 0;
 }
 
 static int read_string(struct reader *in, struct literal *out)
@@ -164,45 +189,61 @@ static int read_string(struct reader *in, struct literal *out)
 		if (*in->at == '\\' && (++in->at, !skip_escape(in, &in->at)))
 			return fail_expected(in, in->notation == BI__DESCR_JSON
 							 ? "a character after a backslash"
-							 : "one of \\ ' \" n r t after a backslash");
+							 : "one of \\ ' \" n r t, or x, u, U and digits, after a backslash");
 	}
 	return fail_expected(in, "the end of the string");
+}
+
+static void put_escape(struct writer *to, char letter, int digits, int32_t code)
+{
+	put_character(to, '\\');
+	put_character(to, letter);
+	while (digits--)
+		put_character(to, "0123456789abcdef"[code >> 4 * digits & 15]);
 }
 
 /* Writes one byte of a string between `quote`s, with an escape if the notation needs it. */
 static void put_byte(struct writer *to, enum bi__descr_notation notation, char quote, char c)
 {
-	static const char digits[] = "0123456789abcdef";
 	const char special[] = { quote, '\\', '\n', '\r', '\t', '\0' };
 	const char *found = c ? strchr(special, c) : NULL;
 
-	if (!found && ((unsigned char)c >= ' ' || notation != BI__DESCR_JSON)) {
-		put_character(to, c);
-		return;
-	}
-	put_character(to, '\\');
 	if (found) {
+		put_character(to, '\\');
 		put_character(to, found - special < 2 ? c : "nrt"[found - special - 2]);
-		return;
+	} else if (notation == BI__DESCR_JSON && (unsigned char)c < ' ') {
+		put_escape(to, 'u', 4, c);
+	} else {
+		put_character(to, c);
 	}
-	for (const char *at = "u00"; *at; at++)
-		put_character(to, *at);
-	put_character(to, digits[c >> 4]);
-	put_character(to, digits[c & 15]);
 }
 
-/* Writes a character of JSON's escape \u in UTF-8. */
-static void put_code(struct writer *to, char quote, int32_t code)
+/* Writes a character, which is not ASCII, in UTF-8. */
+static void put_utf8(struct writer *to, int32_t code)
 {
-	int tail = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+	int tail = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
 
-	if (!tail) {
-		put_byte(to, BI__DESCR_PYTHON, quote, (char)code);
-		return;
-	}
 	put_character(to, (char)((0xFF00 >> (tail + 1) & 0xFF) | code >> 6 * tail));
 	while (tail--)
 		put_character(to, (char)(0x80 | (code >> 6 * tail & 0x3F)));
+}
+
+/*
+ * Writes a character of an escape with digits. Python's repr escapes the characters that cannot be printed, so they
+ * stay escaped if both notations are Python's.
+ */
+static void put_code(const struct reader *in, char quote, int32_t code)
+{
+	struct writer *to = in->to;
+
+	if (code == '\n' || code == '\r' || code == '\t' || (code >= ' ' && code <= '~') ||
+	    (code < 0x80 && in->notation != in->into))
+		put_byte(to, in->into, quote, (char)code);
+	else if (in->notation != in->into)
+		put_utf8(to, code);
+	else
+		put_escape(to, code < 0x100 ? 'x' : code < 0x10000 ? 'u' : 'U', code < 0x100 ? 2 : code < 0x10000 ? 4 : 8,
+			   code);
 }
 
 /* Returns the quotes that Python's repr writes around a string, or those of JSON. */
@@ -228,9 +269,8 @@ static void put_string(const struct reader *in, const struct literal *literal)
 	for (const char *at = literal->start; at < literal->end; at++) {
 		if (*at != '\\') {
 			put_byte(to, in->into, quote, *at);
-		} else if (*++at == 'u' && in->notation == BI__DESCR_JSON) {
-			at++;
-			put_code(to, quote, read_code(&at, in->end));
+		} else if (is_code(in->notation, *++at)) {
+			put_code(in, quote, read_code(in->notation, &at, in->end));
 		} else {
 			put_byte(to, in->into, quote, unescape(in->notation, *at));
 		}
@@ -238,13 +278,28 @@ static void put_string(const struct reader *in, const struct literal *literal)
 	put_character(to, quote);
 }
 
+/* Compares a string in Python's notation with a name in UTF-8. */
 static int literal_equals(const struct literal *literal, const char *name)
 {
-	for (const char *at = literal->start; at < literal->end; at++, name++) {
-		char c = *at == '\\' ? unescape(BI__DESCR_PYTHON, *++at) : *at;
+	for (const char *at = literal->start; at < literal->end; at++) {
+		char bytes[4];
+		struct writer to = { bytes, sizeof(bytes), 0 };
+		int32_t code;
 
-		if (!*name || *name != c)
+		if (*at != '\\') {
+			put_character(&to, *at);
+		} else if (!is_code(BI__DESCR_PYTHON, *++at)) {
+			put_character(&to, unescape(BI__DESCR_PYTHON, *at));
+		} else {
+			code = read_code(BI__DESCR_PYTHON, &at, literal->end);
+			if (code < 0x80)
+				put_character(&to, (char)code);
+			else
+				put_utf8(&to, code);
+		}
+		if (strncmp(name, bytes, to.length) != 0)
 			return 0;
+		name += to.length;
 	}
 	return !*name;
 }
