@@ -140,6 +140,7 @@ class BiTest(unittest.TestCase):
         done = self.bi(*words, **more)
         text = done.stderr.decode(errors="replace")
         self.assertEqual(done.returncode, code, (words, text))
+        self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
         self.assertRegex(text, re.compile("^bi: ", re.M))
         self.assertRegex(text, reason)
         self.assertEqual(set(os.listdir(self.folder.name)) - before, set(leaves))
@@ -464,6 +465,15 @@ class BadInputTest(BiTest):
                 self.refuse_file(self.header(good.replace(old, new).encode(), data=b"\0" * 64), reason)
         self.refuse_file(self.header(good.replace("<i4", "\xff").encode("latin1"), 3, b"\0" * 8), "UTF-8")
 
+    def test_texts_of_a_file_do_not_control_the_terminal(self):
+        for name in ("\x1b[31mred", "\x9b31mred", "bell\x07", "\x7f"):
+            entry = "{'descr': %s, 'fortran_order': False, 'shape': (1,), }"
+            for descr in ("'%s'" % name, "[('%s', '<f3')]" % name):
+                self.refuse_file(self.header((entry % descr).encode("latin1"), data=b"\0" * 8), "typestr|type")
+            self.write("in.npy", self.header((entry % ("[('%s', '<i4')]" % name)).encode("latin1"), data=b"\0" * 4))
+            done = self.succeed("copy", self.path("in.npy"), self.path("out.npy"), "--device", "host")
+            self.assertNotRegex(done.stdout.decode(), r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
     def test_missing_input(self):
         self.refuse(FAILURE, "No such file", "copy", self.path("none.npy"), self.path("out.npy"))
         self.refuse(FAILURE, "Is a directory", "copy", self.folder.name, self.path("out.npy"))
@@ -534,6 +544,8 @@ class BadUsageTest(BiTest):
     def test_outputs(self):
         self.refuse(FAILURE, "cannot use the directory .*none: No such file", "copy", self.input,
                     self.path("none/out.npy"))
+        self.refuse(FAILURE, "cannot use the directory .*…: No such file or directory", "copy", self.input,
+                    self.path("x" * 200 + "/" + "y" * 200 + "/out.npy"))
         self.refuse(FAILURE, "/proc/o.npy: cannot create a file in the directory /proc: ", "copy", self.input,
                     "/proc/o.npy")
         self.refuse(FAILURE, "Not a directory", "copy", self.input, self.input + "/o.npy")
@@ -623,7 +635,7 @@ class OtherCommandsTest(BiTest):
         for word in ["devices", "copy", "show", "check", "BI_DEVICE", "Exit codes"]:
             self.assertIn(word, text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
-        for command, words in [("devices", ["--json"]), ("copy", ["--slice", "--verify", "--profile", "Exit codes"]),
+        for command, words in [("devices", ["--json"]), ("copy", ["--slice", "--verify", "--profile", "in C order", "Exit codes"]),
                                ("show", ["--shape", "--strides"]), ("check", ["--producer", "--consumer", "Windows", "Exit codes"])]:
             text = self.succeed(command, "--help").stdout.decode()
             self.assertTrue(text.startswith("Usage: bi " + command))
@@ -742,6 +754,47 @@ class OtherCommandsTest(BiTest):
                     for byte, count in enumerate(covers)]
         self.assertEqual([re.sub("─+", "─", cell) for cell in sum(self.cells(text), [])], expected)
         self.assertIn("%d bytes shared" % sum(count > 1 for count in covers), text)
+
+    def check_overlap(self, shape, strides, *words):
+        """Every label of bytes that elements share, against all elements. Returns the labels."""
+        covers = np.zeros(sum((n - 1) * s for n, s in zip(shape, strides)) + 1, np.int64)
+        begins = np.full(covers.size, -1)
+        addresses = sum(np.ix_(*[np.arange(n) * s for n, s in zip(shape, strides)])).ravel()
+        begins[addresses[::-1]] = np.arange(addresses.size)[::-1]
+        np.add.at(covers, addresses, 1)
+        text = self.show("--shape", ",".join(map(str, shape)), "--strides", ",".join(map(str, strides)), "--dtype", "u1",
+                         *words)
+        rows = re.findall(r"^ *(\d+) │(.*)$", text.split("index ")[0], re.M)
+        labels = [(int(start) + at, label) for start, row in rows
+                  for at, label in enumerate(row.split(" …")[0].split())]
+        for byte, label in labels:
+            if label != "?":
+                count = covers[byte]
+                self.assertEqual(label, "%d+%d" % (begins[byte], count - 1) if count > 1 else
+                                 str(begins[byte]) if count else "·", (shape, strides, byte))
+        uncounted = any(label == "?" for byte, label in labels)
+        self.assertEqual("?: too many elements overlap here to be counted" in text, uncounted)
+        return [label for byte, label in labels]
+
+    def test_show_counts_or_says_that_it_does_not(self):
+        for shape, strides in [((9,) * 5, (1,) * 5), ((30,) * 4, (1,) * 4), ((100,) * 3, (1,) * 3),
+                               ((20,) * 4, (5, 3, 2, 1)), ((200, 200, 9), (7, 5, 3))]:
+            labels = self.check_overlap(shape, strides)
+            self.assertIn("0", labels)
+            if shape == (30,) * 4:
+                self.assertIn("?", labels)
+        self.assertNotIn("rows without", self.show("--shape", "30,30,30,30", "--strides", "9,9,9,9", "--dtype", "u1"))
+
+    def test_show_labels_do_not_run_together(self):
+        """The last rows may have longer labels than the first."""
+        text = self.show("--shape", "10000,10000", "--strides", "4,4")
+        rows = re.findall(r"^ *(\d+) │(.*)$", text.split("index ")[0], re.M)
+        self.assertEqual(rows[-1][1].split()[-1], "99999999")
+        for start, row in rows:
+            for at, label in enumerate(row.split(" …")[0].split()):
+                place = int(start) // 4 + at
+                first, count = max(0, place - 9999), min(place, 19998 - place) + 1
+                self.assertEqual(label, str(first * 10000 + place - first) + ("+%d" % (count - 1) if count > 1 else ""))
 
     def test_show_elements_longer_than_rows(self):
         cells = sum(self.cells(self.show("--shape", "2", "--dtype", "V200", "--strides", "201")), [])

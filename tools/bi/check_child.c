@@ -2,7 +2,6 @@
 
 #include "check_child.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +18,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "text.h"
 
 #define MOST_RESULTS 256 /* of a step */
 #define MOST_DESCRIPTOR 255 /* that the command may have open */
@@ -146,12 +147,11 @@ static _Noreturn void run_child(struct check_task *task, const struct check_step
 	judge_end();
 }
 
-/* Ends the texts of a copy, and replaces characters that would control a terminal. */
+/* Ends the texts of a copy, which come from another process. */
 static void clean_result(struct check_result *result)
 {
 	result->rule[sizeof(result->rule) - 1] = result->text[sizeof(result->text) - 1] = '\0';
-	for (char *c = result->text; *c; c++)
-		*c = (char)(*c == '\n' ? ' ' : iscntrl((unsigned char)*c) ? '?' : *c);
+	text_clean(result->text);
 }
 
 /* Adds the results of the board to the report. */

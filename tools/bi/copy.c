@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "buffer_interface/npy.h"
@@ -11,6 +12,7 @@
 #include "json.h"
 #include "naive.h"
 #include "terminal.h"
+#include "text.h"
 #include "transfer.h"
 #include "utf8.h"
 
@@ -305,21 +307,25 @@ static void print_json(FILE *out, const struct job *job)
 	fputc('\n', out);
 }
 
-/* Prints a text. Of a text with more than `space` characters prints the beginning and "…". */
+/* Prints a text, cleaned. Of a text with more than `space` characters prints the beginning and "…". */
 static void print_cut(FILE *out, const char *text, size_t space)
 {
 	size_t left = strlen(text), shown = 0, length;
+	int is_long = utf8_length(text) > space;
+	char *cleaned = malloc(left + 1);
 	uint32_t point;
 
-	if (utf8_length(text) <= space) {
-		fputs(text, out);
-		return;
-	}
-	for (size_t i = 1; i < space; i++) {
+	for (size_t i = 1; is_long && i < space; i++) {
 		length = utf8_decode(text + shown, left - shown, &point);
 		shown += length + !length;
 	}
-	fprintf(out, "%.*s…", (int)shown, text);
+	if (cleaned) {
+		memcpy(cleaned, text, left + 1);
+		cleaned[is_long ? shown : left] = '\0';
+		text_clean(cleaned);
+		fprintf(out, "%s%s", cleaned, is_long ? "…" : "");
+	}
+	free(cleaned);
 }
 
 /* Prints a line such as "a.npy  <i4 (3, 4), 48 bytes". A long type is cut to the space that is left on the line. */
@@ -403,8 +409,8 @@ const struct command command_copy = {
 	.summary = "Copy a view of a NumPy file on a device into a new file.",
 	.details = "IN is uploaded unchanged. The view is made on the device, first sliced, then\n"
 		   "transposed, and copied there into a dense C-order array. OUT is the file that\n"
-		   "numpy.save would write for the same view. It is written completely or not at\n"
-		   "all, and may be IN.\n"
+		   "numpy.save would write for this array: in C order, also if IN is in Fortran\n"
+		   "order. It is written completely or not at all, and may be IN.\n"
 		   "\n"
 		   "An existing OUT is replaced and keeps its permissions; a write-protected one is\n"
 		   "refused. If OUT is a symbolic link, the file that it names is replaced; a\n"

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
 int fail(struct bi_error *err, enum bi_status status, const char *format, ...)
 {
 	va_list args;
@@ -48,11 +50,12 @@ int fail_about(struct bi_error *err, const char *about)
 
 void say(const char *format, ...)
 {
+	char text[8192];
 	va_list args;
 
-	fputs("bi: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	text_clean(text);
+	fprintf(stderr, "bi: %s\n", text);
 }

@@ -35,7 +35,7 @@ int input_exit_code(int status);
 /* Puts "<about>: " before the message of *err. Returns the status of *err. */
 int fail_about(struct bi_error *err, const char *about);
 
-/* Prints "bi: <text>" and a newline on stderr. */
+/* Prints "bi: <text>" and a newline on stderr. The text may contain text of a file: it is cleaned (text_clean). */
 void say(const char *format, ...) TOOL_PRINTF(1, 2);
 
 #endif

@@ -152,8 +152,9 @@ static int cannot_create(const char *target, struct bi_error *err)
 	struct stat info;
 	int exists = folder && !stat(folder, &info) && S_ISDIR(info.st_mode);
 
-	snprintf(what, sizeof(what), "cannot %s the directory %s", exists ? "create a file in" : "use",
-		 folder ? folder : "of this path");
+	/* The reason follows, and the caller has named the path, so a long folder is cut. */
+	snprintf(what, sizeof(what), "cannot %s the directory %.100s%s", exists ? "create a file in" : "use",
+		 folder ? folder : "of this path", folder && strlen(folder) > 100 ? "…" : "");
 	errno = code;
 	fail_errno(err, what);
 	free(folder);

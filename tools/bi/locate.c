@@ -71,9 +71,13 @@ static void search_axes(struct search *search, int at, int64_t low, int64_t high
 	first = low > later ? (low - later - 1) / axis->stride + 1 : 0;
 	last = high < 0 ? -1 : high / axis->stride < axis->extent - 1 ? high / axis->stride : axis->extent - 1;
 	if (at + 1 < locator->count) {
-		for (int64_t i = first; i <= last && search->steps++ < STEPS; i++)
-			search_axes(search, at + 1, low - i * axis->stride, high - i * axis->stride,
-				    number + (axis->backwards ? axis->extent - 1 - i : i) * axis->weight);
+		for (int64_t i = first; i <= last && !found->is_cut; i++) {
+			if (search->steps++ < STEPS)
+				search_axes(search, at + 1, low - i * axis->stride, high - i * axis->stride,
+					    number + (axis->backwards ? axis->extent - 1 - i : i) * axis->weight);
+			else
+				found->is_cut = 1;
+		}
 		return;
 	}
 	if (first > last)
@@ -87,7 +91,7 @@ static void search_axes(struct search *search, int at, int64_t low, int64_t high
 
 struct located locate(const struct locator *locator, int64_t first, int64_t last)
 {
-	struct search search = { locator, 0, { 0, -1 } };
+	struct search search = { locator, 0, { 0, -1, 0 } };
 	struct located *found = &search.found;
 	int64_t reach = locator->count ? locator->axes[0].reach : 0, low = first - locator->lowest,
 		high = last - locator->lowest;

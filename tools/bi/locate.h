@@ -2,8 +2,7 @@
  * Finds the elements of a layout that begin in a range of bytes: the inverse of a layout.
  *
  * The search goes through the axes, the longest stride first, and skips axes that cannot reach the range. A layout
- * without overlapping elements needs one step for each axis. For other layouts the number of steps is limited; if the
- * limit is reached, the counts are too small.
+ * without overlapping elements needs one step for each axis. For other layouts the number of steps is limited.
  */
 #ifndef BI_TOOL_LOCATE_H
 #define BI_TOOL_LOCATE_H
@@ -31,6 +30,7 @@ struct locator {
 struct located {
 	int64_t count; /* number of elements that begin in the range */
 	int64_t number; /* the lowest C-order number among these elements; -1: there are none */
+	int is_cut; /* 1: the limit of steps was reached; there may be more elements, with lower numbers too */
 };
 
 void locator_init(struct locator *locator, const struct bi_layout *layout);

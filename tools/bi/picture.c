@@ -87,6 +87,8 @@ struct memory {
 	int64_t cell; /* bytes that a cell stands for */
 	int64_t row; /* number of cells in a row */
 	int width; /* characters of a label */
+	int widest; /* characters of the longest label that was drawn */
+	int uncounted; /* 1: a drawn cell belongs to more elements than were counted */
 	int crowded; /* 1: a drawn cell belongs to several elements */
 	int continued; /* 1: a drawn cell belongs to an element that begins in an earlier cell */
 	int gaps; /* 1: a drawn cell belongs to no element */
@@ -144,6 +146,7 @@ struct cell {
 	int64_t covers;
 	int64_t begins; /* element number; -1: no element begins here */
 	int64_t number; /* element number; -1: no element covers the cell */
+	int is_cut; /* 1: more elements than these may cover the cell */
 };
 
 /* Finds the elements that have at least one byte in [first, last]. */
@@ -154,22 +157,22 @@ static struct located find_covering(const struct memory *memory, int64_t first, 
 
 static struct cell look_at_cell(const struct memory *memory, int64_t byte)
 {
-	struct located here = find_covering(memory, byte, byte);
+	struct located here = find_covering(memory, byte, byte), begins = locate(&memory->locator, byte, byte);
 
-	return (struct cell){ here.count, locate(&memory->locator, byte, byte).number, here.number };
+	return (struct cell){ here.count, begins.number, here.number, here.is_cut || begins.is_cut };
 }
 
 /*
  * Writes the label of a cell: "12" (element 12), "0+2" (element 0 and 2 others), "──" (an element continues), "·" (no
- * element). Returns the number of characters.
+ * element), "?" (the elements were not counted). Returns the number of characters.
  */
 static int make_label(const struct cell *cell, int width, char text[LABEL])
 {
 	char more[24] = "";
 	int used = 0, taken = 0;
 
-	if (!cell->covers) {
-		memcpy(text, "·", sizeof("·"));
+	if (cell->is_cut || !cell->covers) {
+		strcpy(text, cell->is_cut ? "?" : "·");
 		return 1;
 	}
 	if (cell->covers > 1)
@@ -190,11 +193,13 @@ static void draw_cell(const struct canvas *canvas, struct memory *memory, int64_
 	char text[LABEL];
 	int width = make_label(&cell, memory->width, text);
 
-	memory->crowded |= cell.covers > 1;
-	memory->continued |= cell.covers && cell.begins < 0;
-	memory->gaps |= !cell.covers;
+	memory->uncounted |= cell.is_cut;
+	memory->crowded |= !cell.is_cut && cell.covers > 1;
+	memory->continued |= !cell.is_cut && cell.covers && cell.begins < 0;
+	memory->gaps |= !cell.is_cut && !cell.covers;
+	memory->widest = width > memory->widest ? width : memory->widest;
 	pad_columns(canvas->out, 1 + memory->width - width);
-	if (!cell.covers)
+	if (cell.is_cut || !cell.covers)
 		set_colour(canvas, dim, "%s", text);
 	else
 		set_colour(canvas, cell.covers > 1 ? shared : row_colour(memory->view, cell.number), "%s", text);
@@ -216,24 +221,6 @@ static void draw_row(const struct canvas *canvas, struct memory *memory, int64_t
 	fputc('\n', canvas->out);
 }
 
-/* Computes the width of labels from the cells that will be drawn. */
-static void measure_labels(struct memory *memory, int64_t rows)
-{
-	char text[LABEL];
-
-	memory->width = digits(bi_layout_size(memory->view) - 1);
-	for (int64_t i = 0; i / memory->row < rows && i < 4096; i++) {
-		struct cell cell;
-		int width;
-
-		if (i * memory->cell >= memory->end - memory->first)
-			break;
-		cell = look_at_cell(memory, memory->first + i * memory->cell);
-		width = make_label(&cell, 1, text);
-		memory->width = width > memory->width ? width : memory->width;
-	}
-}
-
 static int64_t memory_rows(const struct memory *memory)
 {
 	int64_t row = memory->row * memory->cell, bytes = memory->end - memory->first;
@@ -253,14 +240,10 @@ static void choose_row(const struct canvas *canvas, struct memory *memory, const
 {
 	int64_t natural = natural_row(base) / memory->cell, space, fit = 1;
 
-	memory->row = natural ? natural : 16;
-	measure_labels(memory, ROWS_SHOWN);
 	space = space_for_cells(canvas, memory);
-	if (natural)
-		return;
 	while (fit * 2 <= space && fit < 64)
 		fit *= 2;
-	memory->row = fit;
+	memory->row = natural ? natural : fit;
 }
 
 static void explain_memory(const struct canvas *canvas, const struct memory *memory)
@@ -279,6 +262,8 @@ static void explain_memory(const struct canvas *canvas, const struct memory *mem
 		fputs(",\n        ─: the rest of the item before", canvas->out);
 	if (memory->crowded)
 		fputs(",\n        +n: n more elements share the cell", canvas->out);
+	if (memory->uncounted)
+		fputs(",\n        ?: too many elements overlap here to be counted", canvas->out);
 	fputs("\n\n", canvas->out);
 }
 
@@ -293,9 +278,11 @@ static int rows_are_empty(const struct memory *memory, int64_t first, int64_t co
 {
 	int64_t row = memory->row * memory->cell, space = memory->end - memory->first - 1;
 	int64_t last = (first + count - 1) * row;
+	struct located found;
 
 	last = last > space - (row - 1) ? space : last + row - 1;
-	return !find_covering(memory, memory->first + first * row, memory->first + last).count;
+	found = find_covering(memory, memory->first + first * row, memory->first + last);
+	return !found.count && !found.is_cut;
 }
 
 /*
@@ -360,13 +347,29 @@ static void draw_rows(const struct canvas *canvas, struct memory *memory)
 		draw_band(canvas, memory, &tail[tails], &cells);
 }
 
+/* Draws the rows into a buffer, which the caller frees. Returns NULL if memory is missing. */
+static char *draw_memory(const struct canvas *canvas, struct memory *memory, const struct bi_layout *base)
+{
+	struct canvas inner = *canvas;
+	char *drawn;
+	size_t size;
+
+	memory->width = memory->widest;
+	memory->uncounted = memory->crowded = memory->continued = memory->gaps = 0;
+	choose_row(canvas, memory, base);
+	inner.out = text_open(&drawn, &size);
+	if (!inner.out)
+		return NULL;
+	draw_rows(&inner, memory);
+	text_close(inner.out, &drawn, &size);
+	return drawn;
+}
+
 void picture_memory(const struct canvas *canvas, const struct bi_layout *base, const struct bi_layout *view)
 {
 	struct memory memory = { .view = view };
-	struct canvas inner = *canvas;
 	int64_t first, end;
 	char *drawn = NULL;
-	size_t size;
 
 	bi_layout_extent(base, &memory.first, &memory.end);
 	bi_layout_extent(view, &first, &end);
@@ -378,13 +381,12 @@ void picture_memory(const struct canvas *canvas, const struct bi_layout *base, c
 	if (first != end)
 		memory.cell = gcd(memory.cell, first - memory.first);
 	locator_init(&memory.locator, view);
-	/* The legend depends on the cells that are drawn, so the rows are drawn into a buffer first. */
-	choose_row(canvas, &memory, base);
-	inner.out = text_open(&drawn, &size);
-	if (!inner.out)
-		return;
-	draw_rows(&inner, &memory);
-	text_close(inner.out, &drawn, &size);
+	memory.widest = digits(bi_layout_size(view) - 1);
+	/* The legend and the width of a cell depend on the cells that are drawn, so the rows are drawn before. */
+	do {
+		free(drawn);
+		drawn = draw_memory(canvas, &memory, base);
+	} while (drawn && memory.widest > memory.width);
 	explain_memory(canvas, &memory);
 	fputs(drawn ? drawn : "", canvas->out);
 	free(drawn);

@@ -2,7 +2,20 @@
 
 #include "text.h"
 
+#include <ctype.h>
 #include <stdlib.h>
+
+void text_clean(char *text)
+{
+	for (unsigned char *c = (unsigned char *)text; *c; c++) {
+		/* In UTF-8, U+0080 to U+009F are 0xc2 and another byte. */
+		int is_pair = *c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
+
+		if (is_pair)
+			*c++ = '?';
+		*c = *c == '\n' ? ' ' : is_pair || iscntrl(*c) ? '?' : *c;
+	}
+}
 
 #ifdef _WIN32
 #include <windows.h>

@@ -13,4 +13,7 @@ FILE *text_open(char **text, size_t *length);
  */
 int text_close(FILE *stream, char **text, size_t *length);
 
+/* Replaces characters of a text of another origin that would control a terminal: "\n" by " ", others by "?". */
+void text_clean(char *text);
+
 #endif
