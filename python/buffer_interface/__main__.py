@@ -15,7 +15,7 @@ import json
 import os
 import sys
 
-from . import DriverError, __version__, buffer_interface, devices, empty
+from . import DriverError, __version__, _array, buffer_interface, devices, empty
 from .check import command as check
 
 UNITS = ["B", "KiB", "MiB", "GiB", "TiB"]
@@ -112,7 +112,7 @@ def print_file(path):
     except (ImportError, ValueError, TypeError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 1
-    print(f"{path}: {array.descr or array.typestr}  shape {array.shape}  strides {array.strides}  {array.nbytes} bytes")
+    print(f"{path}: {_array.element_type(array)}  shape {array.shape}  strides {array.strides}  {array.nbytes} bytes")
     print(array)
     return 0
 
@@ -145,6 +145,9 @@ def parse(arguments):
 def main(arguments=None):
     options = parse(arguments)
     is_check = options.command == "check"  # its status 1 says that a rule is broken
+    if sys.stdout is None:
+        print("standard output: it is closed", file=sys.stderr)
+        return 2 if is_check else 1
     status = 2 if is_check else 0  # if the reader closes the pipe before the result is known
     try:
         if is_check:

@@ -13,6 +13,11 @@ THRESHOLD = 1000
 EDGE = 3
 
 
+def element_type(array):
+    """Returns the dtype argument that makes such elements: the fields, of which there may be none, or the typestr."""
+    return array.typestr if array.descr is None else array.descr
+
+
 def _is_host(array):
     return array.backend == "host"
 
@@ -133,7 +138,7 @@ def deepcopy(array, memo):
 def reduce(array, protocol):
     if array.mask is not None:
         raise UnsupportedError("the array is masked: pickle the array without its mask, and .mask, one by one")
-    dtype = array.descr or array.typestr
+    dtype = element_type(array)
     device = "host" if _is_host(array) else array.device_spec
     contents = b"" if array.nbytes == 0 else _bytes_of(array)
     if array.nbytes and protocol >= 5:

@@ -30,7 +30,8 @@ def shared_empty(shape, dtype="float64"):
     use the locks of multiprocessing, or wait for the other process.
 
     The memory has no name, and the kernel frees it when no process uses it any more. A process that has sent an array
-    must live until it is received. MemoryError if there is not enough memory.
+    must live until it is received. MemoryError if the array is larger than the memory of the machine, or than the
+    process may map (ulimit -v, ulimit -f).
 
     >>> array = buffer_interface.shared_empty((2, 3), "f4")
     >>> array[0] = 7

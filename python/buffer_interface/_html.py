@@ -64,7 +64,7 @@ def _picture(array):
 def page(array):
     device = array.device_spec if array.backend == "host" else f"{array.device_spec} ({array.device_name})"
     rows = [
-        ("element type", array.descr or array.typestr),
+        ("element type", _array.element_type(array)),
         ("shape", array.shape),
         ("strides in bytes", array.strides),
         ("bytes", array.nbytes),

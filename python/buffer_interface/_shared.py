@@ -5,11 +5,13 @@ imported from an _Elements, so the library keeps the memory as long as the array
 """
 
 import ctypes
+import errno
 import mmap
 import os
 import weakref
 from multiprocessing.reduction import DupFd, ForkingPickler
 
+from ._array import element_type
 from ._core import BufferInterface, buffer_interface, empty
 
 # The shared memories that arrays of this process lie in, by the number of the file.
@@ -19,11 +21,20 @@ _owners = weakref.WeakValueDictionary()
 class _Owner:
     """A shared memory that this process has mapped. It is closed when the last array in it is freed."""
 
-    def __init__(self, file):
-        """Takes ownership of the file descriptor."""
+    def __init__(self, file, nbytes=None):
+        """Takes ownership of the file descriptor. `nbytes` is the size of a new file."""
         self.file = file
-        weakref.finalize(self, os.close, file)
-        self.memory = mmap.mmap(file, 0)
+        close = weakref.finalize(self, os.close, file)
+        try:
+            if nbytes is not None:
+                os.ftruncate(file, nbytes)
+            self.memory = mmap.mmap(file, 0)
+        except OSError as error:
+            size = os.fstat(file).st_size if nbytes is None else nbytes
+            close()
+            if error.errno not in (errno.EFBIG, errno.ENOMEM):
+                raise
+            raise MemoryError(f"{size} bytes of shared memory: {error.strerror}; the limits are ulimit -f and -v") from error
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         _owners[os.fstat(file).st_ino] = self
 
@@ -52,19 +63,17 @@ def shared_empty(shape, dtype="float64"):
     described = empty((), dtype, device="host").broadcast_to(shape)
     if described.nbytes == 0:
         return empty(shape, dtype, device="host")
-    owner = _Owner(_new_file(described.nbytes))
+    owner = _new_owner(described.nbytes)
     elements = _Elements(owner, described.shape, None, described.itemsize, 0, False)
-    return _array(elements, described.descr or described.typestr)
+    return _array(elements, element_type(described))
 
 
-def _new_file(nbytes):
+def _new_owner(nbytes):
     """The kernel refuses no size, and ends a process at the first use of a page that it does not have."""
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if nbytes > available:
         raise MemoryError(f"{nbytes} bytes of shared memory: this machine has {available}")
-    file = os.memfd_create("buffer_interface")
-    os.ftruncate(file, nbytes)
-    return file
+    return _Owner(os.memfd_create("buffer_interface"), nbytes)
 
 
 def _owner_of(array):
@@ -81,7 +90,7 @@ def _reduce(array):
     if owner is None:
         return array.__reduce_ex__(4)
     offset = int(array.buffer) - owner.address
-    dtype = array.descr or array.typestr
+    dtype = element_type(array)
     return _attach, (DupFd(owner.file), dtype, array.shape, array.strides, array.itemsize, offset, array.readonly)
 
 

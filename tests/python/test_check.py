@@ -194,8 +194,9 @@ def test_a_report_goes_into_the_file_that_is_the_standard_output(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 @pytest.mark.parametrize("words", ["offenders:right", "offenders:dlpack --all --json -", "offenders:returns_bad"])
-def test_a_report_that_nobody_gets_is_no_broken_rule(words):
-    got = shell(f"{words} >/dev/full")
+@pytest.mark.parametrize("output", [">/dev/full", ">&-"])
+def test_a_report_that_nobody_gets_is_no_broken_rule(words, output):
+    got = shell(f"{words} {output}")
     assert got.returncode == 2 and got.stderr.startswith("standard output: ") and got.stderr.count("\n") == 1
 
 

@@ -309,6 +309,15 @@ def test_H4_types_without_a_name_have_no_interface(bi):
     assert not hasattr(view, "__array_struct__")
 
 
+def test_H6_an_item_size_that_the_struct_cannot_say(bi):
+    """The struct has an int for it."""
+    struct, capsule = struct_of(bi.empty((0,), f"|V{2**31 - 1}", device="host"))
+    assert struct.itemsize == 2**31 - 1
+    view = bi.empty((0,), f"|V{2**31}", device="host")
+    assert not hasattr(view, "__array_struct__")
+    assert view.__array_interface__["typestr"] == f"|V{2**31}"
+
+
 # H6: __array_struct__
 
 

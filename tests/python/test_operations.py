@@ -284,6 +284,20 @@ def test_unknown_demands_are_named():
         bi.zeros(3, device="host").__buffer_interface__(1 << 40 | 4)
 
 
+def test_a_text_ends_where_it_ends_and_not_at_a_nul():
+    array = bi.zeros(3, [("x", "<i4")], device="host")
+    for name in ("x\0", "x\0junk", "\ud800"):
+        with pytest.raises(IndexError, match="no field"):
+            array[name]
+        with pytest.raises(IndexError, match="no field"):
+            array[name] = 1
+    assert array["x"].tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="mode is 'r.x00', not"):
+        array.map("r\0")
+    with pytest.raises(ValueError, match="NUL"):
+        bi.buffer_interface(array, **{"copy\0": True})
+
+
 @pytest.mark.parametrize("cut", range(2))
 def test_a_text_that_is_cut_within_a_character_is_replaced(cut):
     with pytest.raises(IndexError, match="é\N{REPLACEMENT CHARACTER}?\"?: the element type has no fields"):

@@ -5,6 +5,8 @@ import gc
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -145,6 +147,29 @@ def test_a_forked_process_does_not_close_the_memory(array):
 def test_errors_leave_nothing(shape, error):
     with pytest.raises(error):
         bi.shared_empty(shape)
+
+
+@pytest.mark.parametrize("limit", ["RLIMIT_FSIZE", "RLIMIT_AS"])
+def test_the_limits_of_the_process(limit):
+    """The size is one that the machine has."""
+    code = f"""if True:
+        import os, resource
+        import buffer_interface as bi
+        small = bi.shared_empty(8, "u1")
+        before = os.listdir("/proc/self/fd")
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.{limit}, (used + (32 << 20), -1))
+        for _ in range(3):
+            try:
+                bi.shared_empty(1 << 30, "u1")
+            except MemoryError as error:
+                assert "1073741824 bytes of shared memory" in str(error), error
+            else:
+                raise AssertionError("no error")
+        assert os.listdir("/proc/self/fd") == before
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_device_copies_to_and_from_shared_memory(array):

@@ -175,7 +175,7 @@ def test_pickles(array, protocol):
         np.testing.assert_array_equal(made.numpy(), expected)
 
 
-@pytest.mark.parametrize("dtype", ["?", "f2", "c16", "U3", "S5", "V7", ">i4", [("x", "i4"), ("y", "f8", (2,))], "bfloat16"])
+@pytest.mark.parametrize("dtype", ["?", "f2", "c16", "U3", "S5", "V7", ">i4", [("x", "i4"), ("y", "f8", (2,))], [], "bfloat16"])
 def test_pickles_of_element_types(dtype):
     array = bi.zeros((2, 3), dtype, device="host")
     made = pickle.loads(pickle.dumps(array))

@@ -1,4 +1,6 @@
 /* Interned names, and access to attributes and items by name. */
+#include <string.h>
+
 #include "base/names.h"
 
 struct bip_names bip_name;
@@ -11,6 +13,17 @@ int bip_names_init(void)
 	BIP_NAMES(INTERN)
 #undef INTERN
 	return 0;
+}
+
+const char *bip_utf8(PyObject *string)
+{
+	Py_ssize_t length;
+	const char *text = PyUnicode_AsUTF8AndSize(string, &length);
+
+	if (!text || strlen(text) == (size_t)length)
+		return text;
+	PyErr_Format(PyExc_ValueError, "%R contains a NUL character", string);
+	return NULL;
 }
 
 int bip_attribute(PyObject *object, PyObject *name, PyObject **out)

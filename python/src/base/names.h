@@ -24,6 +24,12 @@ extern struct bip_names bip_name;
 int bip_names_init(void);
 
 /*
+ * Returns the UTF-8 of a str, which the str owns. Returns NULL with ValueError if the str contains a NUL: C would take
+ * the part before it for the whole text.
+ */
+const char *bip_utf8(PyObject *string);
+
+/*
  * Reads an attribute. Sets *out to NULL and returns 0 if getting it raises AttributeError; any other exception is a
  * failure.
  */

@@ -333,6 +333,17 @@ static PyObject *struct_capsule(struct bi_view *view)
 	return capsule;
 }
 
+/* The struct has an int for the item size. */
+static int check_item_size(const struct bi_view *view)
+{
+	uint32_t size = bi_view_dtype(view).item_size;
+
+	if (size <= INT_MAX)
+		return 0;
+	return bip_refuse(PyExc_AttributeError, "an element has %u bytes, and __array_struct__ can say at most %d",
+			  (unsigned)size, INT_MAX);
+}
+
 PyObject *bip_get_array_struct(PyObject *self, void *Py_UNUSED(closure))
 {
 	struct bi_view *view = bip_hold(self);
@@ -341,7 +352,7 @@ PyObject *bip_get_array_struct(PyObject *self, void *Py_UNUSED(closure))
 
 	if (!view)
 		return NULL;
-	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0)
+	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0 && check_item_size(view) == 0)
 		capsule = struct_capsule(view);
 	bip_release_view(view);
 	return capsule;

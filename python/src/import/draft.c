@@ -220,7 +220,7 @@ static int read_layout(PyObject *object, struct draft *draft)
 static int find_backend(PyObject *name, struct draft *out)
 {
 	struct bi_backend backend;
-	const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+	const char *text = PyUnicode_Check(name) ? bip_utf8(name) : NULL;
 
 	if (text && bip_backend_named(text, strlen(text), &backend)) {
 		out->backend = backend.name;

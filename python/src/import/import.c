@@ -8,6 +8,7 @@
 #include "streams.h"
 #include "uses.h"
 #include "base/errors.h"
+#include "base/names.h"
 #include "import/order.h"
 #include "import/values.h"
 
@@ -67,7 +68,7 @@ static int read_word(const char *name, PyObject *value, struct arguments *out)
 static int read_words(PyObject *const *values, PyObject *names, struct arguments *out)
 {
 	for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
-		const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, i));
+		const char *name = bip_utf8(PyTuple_GET_ITEM(names, i));
 
 		if (!name || read_word(name, values[i], out))
 			return -1;

@@ -7,6 +7,7 @@
 #include "base/backends.h"
 #include "base/dtype.h"
 #include "base/errors.h"
+#include "base/names.h"
 
 /* Returns an int or an object with __index__ as an int. Refuses floats and texts. */
 static PyObject *as_int(PyObject *object, const char *key, const char *rule)
@@ -159,7 +160,7 @@ static int repeats_typestr(PyObject *list, const char *typestr)
 	type = PyTuple_GET_ITEM(field, 1);
 	if (!PyUnicode_Check(name) || PyUnicode_GetLength(name) || !PyUnicode_Check(type))
 		return 0;
-	text = PyUnicode_AsUTF8(type);
+	text = bip_utf8(type);
 	if (!text)
 		PyErr_Clear();
 	return text && is_same_type(text, typestr);

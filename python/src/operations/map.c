@@ -46,23 +46,18 @@ static int read_mode(PyObject *object, struct mapping *self, unsigned *mode)
 		{ "w", BI_MAP_WRITE | BI_MAP_DISCARD },
 		{ "rw", BI_MAP_READ | BI_MAP_WRITE },
 	};
-	const char *name = "r";
 
 	if (object && !PyUnicode_Check(object))
 		return bip_refuse(PyExc_TypeError, "mode is %R, not 'r', 'w' or 'rw'", bip_printable(object));
-	if (object)
-		name = PyUnicode_AsUTF8(object);
-	for (size_t i = 0; name && i < Py_ARRAY_LENGTH(modes); i++) {
-		if (strcmp(name, modes[i].name))
+	for (size_t i = 0; i < Py_ARRAY_LENGTH(modes); i++) {
+		if (object && PyUnicode_CompareWithASCIIString(object, modes[i].name) != 0)
 			continue;
-		memcpy(self->mode, name, strlen(name) + 1);
+		memcpy(self->mode, modes[i].name, strlen(modes[i].name) + 1);
 		self->is_readonly = !(modes[i].mode & BI_MAP_WRITE);
 		*mode = modes[i].mode;
 		return 0;
 	}
-	if (name)
-		PyErr_Format(PyExc_ValueError, "mode is %R, not 'r', 'w' or 'rw'", object);
-	return -1;
+	return bip_refuse(PyExc_ValueError, "mode is %R, not 'r', 'w' or 'rw'", object);
 }
 
 static int write_format(struct mapping *self)

@@ -9,6 +9,7 @@
 #include "base/arguments.h"
 #include "base/dtype.h"
 #include "base/errors.h"
+#include "base/names.h"
 #include "base/shapes.h"
 #include "operations/operations.h"
 
@@ -207,8 +208,10 @@ PyObject *bip_subscript(PyObject *self, PyObject *key)
 	struct indices items;
 
 	if (PyUnicode_Check(key)) {
-		const char *name = PyUnicode_AsUTF8(key);
+		const char *name = bip_utf8(key);
 
+		if (!name && PyErr_ExceptionMatches(PyExc_ValueError))
+			PyErr_Format(PyExc_IndexError, "name: the type has no field %R", key);
 		return name ? derive_view(self, &field, name) : NULL;
 	}
 	return read_indices(key, &items) ? NULL : derive_view(self, &index, &items);
