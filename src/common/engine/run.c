@@ -5,12 +5,21 @@
 /* Only copies of at least this many bytes use a shuffle. Smaller copies take less time than to prepare its table. */
 #define SHUFFLE_FROM 8192
 
-/* memcpy of a constant size is a load and a store. */
+/*
+ * memcpy of a constant size is a load and a store. Four units for each branch, at addresses that do not depend on each
+ * other: the processor moves two in a cycle.
+ */
 #define RUN(size) \
 	static void run_##size(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
 			       int64_t src_step, size_t unit) \
 	{ \
 		(void)unit; \
+		for (; count >= 4; count -= 4, dst += 4 * dst_step, src += 4 * src_step) { \
+			memcpy(dst, src, size); \
+			memcpy(dst + dst_step, src + src_step, size); \
+			memcpy(dst + 2 * dst_step, src + 2 * src_step, size); \
+			memcpy(dst + 3 * dst_step, src + 3 * src_step, size); \
+		} \
 		for (; count > 0; count--, dst += dst_step, src += src_step) \
 			memcpy(dst, src, size); \
 	}
