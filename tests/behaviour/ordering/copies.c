@@ -36,8 +36,7 @@ static void for_each_way(void (*run)(const struct way *way))
 static void copy_to_end(struct bi_view *to, struct bi_view *from, const struct way *way, struct gate *gate)
 {
 	copy(to, from, stream_of(way));
-	settle();
-	assert_int_equal(value_of(to), 1);
+	SETTLE_UNTIL(value_of(to) == 1);
 	open_and_finish(gate);
 	assert_int_equal(value_of(to), 7);
 	bi_view_release(from);
@@ -110,9 +109,7 @@ static void copy_before_later_work(const struct way *way, int write_source)
 	if (way->from == PLACE_DEVICE)
 		assert_ordered(homes[0], from);
 	write_later(write_source ? from : to, 8, homes[!write_source]);
-	settle();
-	assert_int_equal(value_of(from), 7);
-	assert_int_equal(value_of(to), 1);
+	SETTLE_UNTIL(value_of(from) == 7 && value_of(to) == 1);
 	open_and_finish(gate);
 	assert_int_equal(value_of(from), write_source ? 8 : 7);
 	assert_int_equal(value_of(to), write_source ? 7 : 8);

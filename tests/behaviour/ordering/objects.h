@@ -257,8 +257,18 @@ void fail_gate(struct gate *gate);
 void open_gate_soon(struct gate *gate);
 int is_open(const struct gate *gate);
 
-/* Time for everything that may run. */
+/* Time for everything that may run, so that what must not run is seen. */
 void settle(void);
+/* Time until that is so. Hardware takes as long as it needs. */
+#define SETTLE_UNTIL(condition) \
+	do { \
+		int tries = 1000; \
+\
+		for (settle(); !(condition) && tries; tries--) \
+			settle(); \
+		if (!tries) \
+			fail_msg("it does not become true: %s", #condition); \
+	} while (0)
 /* Does the driver still do work on the stream? */
 int stream_works(struct bi_stream *stream);
 /* Waits for everything on the streams of the test, without the library. */
