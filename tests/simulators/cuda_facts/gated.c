@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "facts.h"
+#include "kinds.h"
 #include "kernels/image.h"
 
 /* A call that has not returned by then waits for the gate. */
@@ -195,6 +195,77 @@ static bi__cu_result free_pinned_after_host_function(struct objects *objects)
 	return result ? result : free_pinned(objects);
 }
 
+/* What is there before the gate is closed. */
+static struct {
+	bi__cu_pool pool;
+	bi__cu_pointer pooled; /* memory of the pool */
+	bi__cu_module module;
+} before;
+
+static bi__cu_result create_pool(struct objects *objects)
+{
+	return cu->MemPoolCreate ? make_pool(objects, &before.pool) : BI__CU_ERROR_NOT_SUPPORTED;
+}
+
+static bi__cu_result prepare_pool(struct objects *objects)
+{
+	bi__cu_result result = create_pool(objects);
+
+	return result ? result
+		      : cu->MemAllocFromPoolAsync(&before.pooled, OBJECT_BYTES, before.pool, objects->stream);
+}
+
+/* The end of memory of the pool is behind the gate. */
+static bi__cu_result trim_pool(struct objects *objects)
+{
+	bi__cu_result result = cu->MemFreeAsync(before.pooled, objects->stream);
+
+	return result ? result : cu->MemPoolTrimTo(before.pool, 0);
+}
+
+static bi__cu_result destroy_pool(struct objects *objects)
+{
+	bi__cu_result result = cu->MemFreeAsync(before.pooled, objects->stream);
+
+	if (!result)
+		result = cu->MemPoolDestroy(before.pool);
+	if (!result)
+		before.pool = NULL;
+	return result;
+}
+
+static bi__cu_result alloc_from_own_pool(struct objects *objects)
+{
+	bi__cu_pointer memory;
+	bi__cu_result result = cu->MemAllocFromPoolAsync(&memory, 1 << 20, before.pool, objects->second);
+
+	cu->MemFreeAsync(before.pooled, objects->stream);
+	return result ? result : cu->MemFreeAsync(memory, objects->second);
+}
+
+static bi__cu_result prepare_module(struct objects *objects)
+{
+	(void)objects;
+	return cu->ModuleLoadData(&before.module, bi__image_ptx);
+}
+
+static bi__cu_result unload_module(struct objects *objects)
+{
+	(void)objects;
+	return cu->ModuleUnload(before.module);
+}
+
+/* The event is behind the gate. */
+static bi__cu_result destroy_event(struct objects *objects)
+{
+	bi__cu_event event;
+	bi__cu_result result = cu->EventCreate(&event, BI__CU_EVENT_DISABLE_TIMING);
+
+	if (!result)
+		result = cu->EventRecord(event, objects->stream);
+	return result ? result : cu->EventDestroy(event);
+}
+
 #define GATED_CALLS(X) \
 	X(load_ptx) \
 	X(load_code) \
@@ -208,6 +279,7 @@ static bi__cu_result free_pinned_after_host_function(struct objects *objects)
 	X(create_stream) \
 	X(destroy_stream) \
 	X(create_event) \
+	X(destroy_event) \
 	X(copy_pageable) \
 	X(copy_pageable_back) \
 	X(many_host_functions) \
@@ -222,6 +294,41 @@ static bi__cu_result free_pinned_after_host_function(struct objects *objects)
 GATED_CALLS(GATED_QUESTION)
 #undef GATED_QUESTION
 
-#define GATED_FACT(name) { #name, assumed, ask_##name },
+static const char *behind_gate_after(struct objects *objects, gated_call *prepare, gated_call *make)
+{
+	bi__cu_result result = prepare(objects);
+	const char *answer = result ? say("not asked: %s", code(result)) : behind_gate(objects, make);
 
-const struct fact gated_facts[] = { GATED_CALLS(GATED_FACT){ NULL, assumed, NULL } };
+	if (before.pool)
+		cu->MemPoolDestroy(before.pool);
+	before.pool = NULL;
+	return answer;
+}
+
+#define PREPARED_CALLS(X) \
+	X(create_pool, prepare_nothing) \
+	X(trim_pool, prepare_pool) \
+	X(destroy_pool, prepare_pool) \
+	X(alloc_from_own_pool, prepare_pool) \
+	X(unload_module, prepare_module)
+
+static bi__cu_result prepare_nothing(struct objects *objects)
+{
+	(void)objects;
+	return BI__CU_SUCCESS;
+}
+
+#define PREPARED_QUESTION(name, prepare) \
+	static const char *ask_##name(struct objects *objects) \
+	{ \
+		return behind_gate_after(objects, prepare, name); \
+	}
+PREPARED_CALLS(PREPARED_QUESTION)
+#undef PREPARED_QUESTION
+
+#define GATED_FACT(name) { #name, assumed, ask_##name },
+#define PREPARED_FACT(name, prepare) GATED_FACT(name)
+
+const struct fact gated_facts[] = {
+	GATED_CALLS(GATED_FACT) PREPARED_CALLS(PREPARED_FACT){ NULL, assumed, NULL }
+};

@@ -43,6 +43,26 @@ release_address:
 	return result;
 }
 
+bi__cu_result make_pool(const struct objects *objects, bi__cu_pool *pool)
+{
+	const struct bi__cu_pool_properties properties = { .type = BI__CU_ALLOCATION_PINNED,
+							   .location = { BI__CU_LOCATION_DEVICE, objects->device } };
+
+	return cu->MemPoolCreate(pool, &properties);
+}
+
+static bi__cu_result make_pooled(const struct objects *objects, struct piece *piece)
+{
+	bi__cu_result result = make_pool(objects, &piece->pool);
+
+	if (result)
+		return result;
+	result = cu->MemAllocFromPoolAsync(&piece->pointer, KIND_BYTES, piece->pool, objects->stream);
+	if (result)
+		cu->MemPoolDestroy(piece->pool);
+	return result;
+}
+
 static bi__cu_result make_host(enum kind kind, bi__cu_pointer *pointer)
 {
 	void *memory = NULL;
@@ -72,6 +92,11 @@ const char *piece_make(struct objects *objects, enum kind kind, struct piece *pi
 			return "not asked: no pools";
 		result = cu->MemAllocAsync(&piece->pointer, KIND_BYTES, objects->stream);
 		break;
+	case KIND_own_pool:
+		if (!cu->MemPoolCreate)
+			return "not asked: no pools";
+		result = make_pooled(objects, piece);
+		break;
 	case KIND_managed:
 		result = cu->MemAllocManaged(&piece->pointer, KIND_BYTES, BI__CU_MEM_ATTACH_GLOBAL);
 		break;
@@ -95,6 +120,10 @@ void piece_free(struct objects *objects, struct piece *piece)
 		break;
 	case KIND_pool:
 		cu->MemFreeAsync(piece->pointer, objects->stream);
+		break;
+	case KIND_own_pool:
+		cu->MemFreeAsync(piece->pointer, objects->stream);
+		cu->MemPoolDestroy(piece->pool);
 		break;
 	case KIND_mapped:
 		cu->MemUnmap(piece->pointer, piece->nbytes);

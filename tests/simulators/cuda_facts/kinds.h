@@ -8,6 +8,7 @@
 #define KINDS(X) \
 	X(device, documented) \
 	X(pool, assumed) \
+	X(own_pool, assumed) /* a pool that the program makes, as the library does */ \
 	X(managed, documented) \
 	X(pinned, documented) \
 	X(registered, documented) \
@@ -31,11 +32,15 @@ struct piece {
 	bi__cu_pointer pointer;
 	size_t nbytes; /* KIND_BYTES, or the granularity */
 	uint64_t handle; /* of a segment */
+	bi__cu_pool pool;
 };
 
 /* SUCCESS, or why there is no such memory: NULL means that there is. */
 const char *piece_make(struct objects *objects, enum kind kind, struct piece *piece);
 void piece_free(struct objects *objects, struct piece *piece);
+
+/* Where there are such pools. */
+bi__cu_result make_pool(const struct objects *objects, bi__cu_pool *pool);
 
 /* Properties of memory of device 0, and the right to read and write it, as cuda.h declares them. */
 struct segment_properties {
