@@ -12,7 +12,7 @@ struct facts {
 	size_t nbytes;
 };
 
-/* How many facts are asked. A driver may require a current context for all but the first ones. */
+/* The number of facts to query. A driver may require a current context for all but the first ones. */
 enum { FACTS_FOR_DEVICE = 2, ALL_FACTS = 7 };
 
 static bi__cu_result query_facts(bi__cu_pointer pointer, unsigned count, struct facts *facts)

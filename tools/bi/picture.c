@@ -54,11 +54,11 @@ static int digits(int64_t number)
 	return snprintf(NULL, 0, "%" PRId64, number);
 }
 
-/* The rows or columns that are shown. If not all fit, the first `head` ones and those from `tail` on are shown. */
+/* The rows or columns that are drawn. If not all fit, the first `head` ones and those from `tail` on are drawn. */
 struct window {
 	int64_t count;
 	int64_t head;
-	int64_t tail; /* number of the first one after the gap; equals head if all are shown */
+	int64_t tail; /* number of the first one after the gap; equals head if all are drawn */
 };
 
 static struct window window_of(int64_t count, int64_t space, int64_t last)
