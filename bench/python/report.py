@@ -129,6 +129,7 @@ class Report:
         self.pace, self.gauge, self.only_rows = pace, gauge, only_rows.lower()
         self.rows, self.points, self.not_run, self.texts = [], [], [], []
         self.failed = []  # entries of not_run
+        self.after_row = lambda: None  # so that a run that is killed leaves the rows so far
 
     def wants(self, operation):
         return self.only_rows in operation.lower()
@@ -152,6 +153,7 @@ class Report:
             row.excess, row.as_ratio = target.excess(figures), target.as_ratio(figures)
         self.rows.append(row)
         print(" ".join(row_cells(row)), file=sys.stderr, flush=True)
+        self.after_row()
 
     def steadiness(self, row):
         """Relative to the whole run, so called at its end. None: nothing was timed."""

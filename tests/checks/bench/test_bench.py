@@ -148,6 +148,15 @@ class Refusals(unittest.TestCase):
             self.assertIn("wrong result", done.stderr)
             self.assertIn("is not the source's", done.stderr)
 
+    def test_a_run_that_ends_early_leaves_its_rows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "here.json"
+            done = quick("--only", "further", "--rows", "8 bytes, OpenCL CPU", "--record", file,
+                         LD_PRELOAD=str(FORGETS), BENCH_FORGETS="fill")
+            self.assertIn("wrong result: fill of 8 bytes", done.stderr)
+            (run,) = json.loads(file.read_text(encoding="utf-8"))
+        self.assertIn("copy of 8 bytes, OpenCL CPU", [row["operation"] for row in run["rows"]])
+
     def test_bytes_that_were_right_before_do_not_count(self):
         code = f"""if True:
             import sys
