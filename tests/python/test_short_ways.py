@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import subprocess
 import sys
 import weakref
 
@@ -55,6 +56,28 @@ def asked(bi):
 
 
 SIMPLE = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "longlong", "ulonglong"]
+
+
+FIRST = """
+import numpy as np, buffer_interface as bi
+from test_short_ways import watched
+bi.buffer_interface({first})
+bi.buffer_interface(np.ones(3))
+with watched(np.ndarray) as asked:
+    bi.buffer_interface(np.ones(3))
+assert asked == [], asked
+"""
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["np.zeros(3, [('a', '<i4')])", "np.broadcast_arrays(np.ones(3), np.ones((2, 3)))[0]", "np.zeros(3, '>f8')", "np.zeros(())"],
+)
+def test_the_first_array_may_be_any(first):
+    path = os.pathsep.join([os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run([sys.executable, "-c", FIRST.format(first=first)], env=dict(os.environ, PYTHONPATH=path),
+                          stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("dtype", SIMPLE)

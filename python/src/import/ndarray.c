@@ -3,8 +3,9 @@
  *
  * The buffer protocol is slow for NumPy, because NumPy writes a format: that takes longer than the rest of an import.
  * The members of numpy.ndarray are part of NumPy's binary interface; macros such as PyArray_DATA read them. This file
- * is compiled without NumPy, and does not import it. The members of the first array are compared with its
- * __array_struct__. If they differ, the buffer protocol is used from then on.
+ * is compiled without NumPy, and does not import it. The members of the first array of numbers are compared with its
+ * __array_struct__, whose flags are not those of the array for a structured type. If they differ, the buffer protocol
+ * is used from then on.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -84,23 +85,24 @@ static int members_agree(const struct ndarray *array, const struct bip_array_str
 
 	if (array->nd != described->nd || array->data != described->data || array->descr->kind != described->typekind)
 		return 0;
-	if ((array->flags & BIP_ARRAY_WRITEABLE) != (described->flags & BIP_ARRAY_WRITEABLE))
+	if (is_readonly(array) != !(described->flags & BIP_ARRAY_WRITEABLE))
 		return 0;
-	if (dtype_of(array) && dtype_of(array)->item_size != (uint32_t)described->itemsize)
+	if (dtype_of(array)->item_size != (uint32_t)described->itemsize)
 		return 0;
 	nbytes = (size_t)array->nd * sizeof(Py_ssize_t);
 	return !nbytes || (memcmp(array->shape, described->shape, nbytes) == 0 &&
 			   memcmp(array->strides, described->strides, nbytes) == 0);
 }
 
-/* Compares the members of the first array with its __array_struct__, and stores the result. */
+/* Compares the members of the first array of numbers with its __array_struct__, and stores the result. */
 static void check_first_array(PyObject *object)
 {
 	PyTypeObject *type = Py_TYPE(object);
 	const struct bip_array_struct *described;
 	PyObject *capsule;
 
-	if (bip_find_ndarray(type) != type || type->tp_basicsize < (Py_ssize_t)sizeof(struct ndarray))
+	if (bip_find_ndarray(type) != type || type->tp_basicsize < (Py_ssize_t)sizeof(struct ndarray) ||
+	    !dtype_of((const struct ndarray *)object))
 		return;
 	capsule = PyObject_GetAttr(object, bip_name.__array_struct__);
 	described = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
