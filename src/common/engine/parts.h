@@ -58,9 +58,9 @@ void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, co
 void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 
 /*
- * Transposes planes of small units from the source to the destination. Non-temporal stores are used for rows of a few
- * units that follow each other in the destination. Returns 1, or 0 after it has copied nothing: the plan has no such
- * planes, or needs non-temporal stores and has other rows.
+ * Transposes planes of small units from the source to the destination. If the part streams, non-temporal stores are
+ * used for rows of a few units that follow each other in the destination. Returns 1, or 0 after it has copied nothing:
+ * the plan has no such planes, or tiles stream its rows faster.
  */
 int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 
