@@ -8,8 +8,8 @@ static void copy_planes(const struct bi__engine_part *part, unsigned char *dst, 
 	assert_true(bi__engine_planes(part, dst, src));
 }
 
-/* Large results may be left to tiles. */
-static void copy_in_caches(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
+/* The planes of large results may be left to tiles. */
+static void copy_planes_or_lines(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	if (!part->streams)
 		copy_planes(part, dst, src);
@@ -40,7 +40,7 @@ static void planes_arrive(void **state)
 		int64_t shape[] = { test_between(&random, 2, 3), test_between(&random, 16, 150),
 				    test_between(&random, 16, 150) };
 
-		check_planes(copy_in_caches, types[i % (int)ARRAY_LENGTH(types)], shape, &random);
+		check_planes(copy_planes_or_lines, types[i % (int)ARRAY_LENGTH(types)], shape, &random);
 	}
 }
 
@@ -60,8 +60,8 @@ static void pixels_are_streamed(void **state)
 	}
 }
 
-/* Rows at multiples of a power of two have blocks of few rows. The last block is not whole. */
-static void blocks_fit_the_sets_of_a_cache(void **state)
+/* Rows at multiples of a power of two, and runs backwards. */
+static void planes_with_any_pitch_arrive(void **state)
 {
 	static const int64_t pitches[] = { 256, 512, 1024, 2048, 4096, 8192 };
 
@@ -69,60 +69,105 @@ static void blocks_fit_the_sets_of_a_cache(void **state)
 	for (size_t i = 0; i < 2 * ARRAY_LENGTH(types) * ARRAY_LENGTH(pitches); i++) {
 		const char *type = types[i / 2 % ARRAY_LENGTH(types)];
 		const int64_t size = dtype_of(type).item_size, pitch = pitches[i / 2 / ARRAY_LENGTH(types)];
-		const int64_t shape[] = { 71, (pitch < 1024 ? pitch : 1024) / size - 1 }, read = 73 * size;
+		const int64_t shape[] = { 90, (pitch < 1024 ? pitch : 1024) / size - 1 }, read = 91 * size;
 		const int64_t from_strides[] = { size, i % 2 ? -read : read }, to_strides[] = { pitch, size };
 		struct bi_layout to = layout_at(type, 3, 2, shape, to_strides);
 		struct bi_layout from = layout_at(type, i % 2 ? (shape[1] - 1) * read : 5, 2, shape, from_strides);
 
-		check_engine_part(copy_in_caches, BI__PLAN_TILES, &to, &from);
+		check_engine_part(copy_planes_or_lines, BI__PLAN_TILES, &to, &from);
 	}
 }
 
-/* Copies a large result. Returns 1 if it was copied as planes. */
-static int has_planes(const struct bi__simd *simd, int ndim, const int64_t *shape, const int64_t *written,
-		      const int64_t *read)
+static int64_t highest; /* of the blocks that were turned */
+
+static void note_height(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, const int64_t *rows,
+			int64_t height, int64_t width)
 {
+	(void)dst, (void)dst_pitch, (void)src, (void)rows, (void)width;
+	if (height > highest)
+		highest = height;
+}
+
+/* Short vectors leave at most four rows of a block in a set of the cache. */
+static void blocks_fit_the_sets_of_a_cache(void **state)
+{
+	static const struct {
+		int64_t pitch, rows;
+	} cases[] = { { 256, 64 }, { 512, 32 }, { 1024, 16 }, { 2048, 8 },
+		      { 4096, 4 }, { 4100, 4 }, { 8192, 4 },  { 1000, 88 } };
+	static unsigned char bytes[ENGINE_BYTES];
+	struct bi__simd simd = bi__simd_portable;
+
+	(void)state;
+	simd.transpose[4] = note_height;
+	for (size_t i = 0; i < 2 * ARRAY_LENGTH(cases); i++) {
+		const int64_t shape[] = { 90, 40 }, read[] = { 4, 364 }, written[] = { cases[i / 2].pitch, 4 };
+		struct bi_layout to = layout_at("float32", 0, 2, shape, written);
+		struct bi_layout from = layout_at("float32", 0, 2, shape, read);
+		struct bi__plan plan;
+		const struct bi__engine_part part = { .plan = &plan, .simd = &simd };
+
+		simd.vector = i % 2 ? BI__LINE : 16;
+		highest = 0;
+		bi__plan_make(&plan, &to, &from);
+		assert_true(bi__engine_planes(&part, bytes, bytes));
+		assert_int_equal(highest, i % 2 ? 88 : cases[i / 2].rows);
+	}
+}
+
+static void refuse_to_stream(unsigned char *dst, const unsigned char *src, size_t lines)
+{
+	(void)dst, (void)src, (void)lines;
+	fail_msg("the rows are streamed");
+}
+
+/* Copies a large result with vectors of so many bytes. Returns 1 if it was copied as planes, without streaming. */
+static int is_direct(size_t vector, int ndim, const int64_t *shape, const int64_t *written, const int64_t *read)
+{
+	static unsigned char dst[ENGINE_BYTES], src[ENGINE_BYTES], expected[ENGINE_BYTES];
 	struct bi_layout to = layout_at("float32", 0, ndim, shape, written);
 	struct bi_layout from = layout_at("float32", 0, ndim, shape, read);
-	unsigned char *dst = calloc(1, ENGINE_BYTES), *src = calloc(1, ENGINE_BYTES);
-	struct bi__engine_part part = { .simd = simd, .streams = 1 };
+	struct bi__simd simd = bi__simd_portable;
+	struct bi__engine_part part = { .simd = &simd, .streams = 1 };
 	struct bi__plan plan;
-	int found;
 
 	assert_inside(&to);
 	assert_inside(&from);
+	simd.vector = vector;
+	simd.stream = refuse_to_stream;
+	for (size_t i = 0; i < ENGINE_BYTES; i++)
+		src[i] = (unsigned char)(i * 7 + i / 251);
+	memset(dst, 0xa5, ENGINE_BYTES);
+	memset(expected, 0xa5, ENGINE_BYTES);
+	naive_copy(expected, &to, src, &from);
 	part.plan = &plan;
 	bi__plan_make(&plan, &to, &from);
 	assert_int_equal(plan.kind, BI__PLAN_TILES);
-	found = bi__engine_planes(&part, dst, src);
-	free(dst);
-	free(src);
-	return found;
+	if (!bi__engine_planes(&part, dst, src))
+		return 0;
+	assert_memory_equal(dst, expected, ENGINE_BYTES);
+	return 1;
 }
 
-/*
- * Rows with gaps, rows of more units, and short runs of the source are left to tiles if vectors have a line. Shorter
- * vectors leave to tiles short runs that are far from each other, and rows that are all in the same set of a cache.
- */
-static void other_rows_are_not_streamed(void **state)
+/* Short vectors turn planes of a large result unless rows or runs are short and far from each other, or in one set. */
+static void large_planes_are_turned_by_short_vectors(void **state)
 {
-	const int64_t few[] = { 600, 7 }, many[] = { 600, 33 }, planes[] = { 4, 2400 }, gaps[] = { 32, 4 };
-	const int64_t short_runs[] = { 90, 47, 7 }, far[] = { 200, 4, 18000 }, dense[] = { 1316, 4, 188 };
-	const int64_t block[] = { 60, 50 }, near[] = { 4, 2048 }, same[] = { 4, 4096 }, spread[] = { 4096, 4 };
+	static const int64_t many[] = { 600, 33 }, planes[] = { 4, 2400 };
+	static const int64_t few[] = { 600, 7 }, gaps[] = { 32, 4 };
+	static const int64_t short_runs[] = { 90, 40, 7 }, dense[] = { 1120, 4, 160 }, far[] = { 168, 4, 15120 };
+	static const int64_t block[] = { 60, 50 }, near[] = { 4, 2048 }, same[] = { 4, 4096 }, spread[] = { 4096, 4 };
+	static const struct {
+		int ndim, is_direct;
+		const int64_t *shape, *written, *read;
+	} cases[] = { { 2, 1, many, NULL, planes },    { 2, 0, few, gaps, planes }, { 3, 1, short_runs, NULL, dense },
+		      { 3, 0, short_runs, NULL, far }, { 2, 1, block, NULL, near }, { 2, 0, block, NULL, same },
+		      { 2, 0, block, spread, near } };
 
 	(void)state;
-	for (const struct bi__simd *const *simd = bi__simd_all(); *simd; simd++) {
-		const int is_short = (*simd)->vector < BI__LINE;
-
-		if (!(*simd)->stream || !(*simd)->runs_here())
-			continue;
-		assert_int_equal(has_planes(*simd, 2, many, NULL, planes), is_short);
-		assert_false(has_planes(*simd, 3, short_runs, NULL, far));
-		assert_int_equal(has_planes(*simd, 3, short_runs, NULL, dense), is_short);
-		assert_int_equal(has_planes(*simd, 2, few, gaps, planes), is_short);
-		assert_int_equal(has_planes(*simd, 2, block, NULL, near), is_short);
-		assert_false(has_planes(*simd, 2, block, NULL, same));
-		assert_false(has_planes(*simd, 2, block, spread, near));
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		assert_int_equal(is_direct(16, cases[i].ndim, cases[i].shape, cases[i].written, cases[i].read),
+				 cases[i].is_direct);
+		assert_false(is_direct(BI__LINE, cases[i].ndim, cases[i].shape, cases[i].written, cases[i].read));
 	}
 }
 
@@ -149,8 +194,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(planes_arrive),
 		cmocka_unit_test(pixels_are_streamed),
+		cmocka_unit_test(planes_with_any_pitch_arrive),
 		cmocka_unit_test(blocks_fit_the_sets_of_a_cache),
-		cmocka_unit_test(other_rows_are_not_streamed),
+		cmocka_unit_test(large_planes_are_turned_by_short_vectors),
 		cmocka_unit_test(only_small_dense_units_have_planes),
 	};
 

@@ -8,7 +8,7 @@
 /* The machine-dependent choices of the engine. None of them changes the result. */
 struct bi__engine_tuning {
 	const struct bi__simd *simd;
-	/* Plans of at least this many bytes use non-temporal stores, if the processor has them. */
+	/* Plans of at least this many bytes may use non-temporal stores, if the processor has them. */
 	uint64_t stream_from, stream_fills_from;
 	uint64_t chunk_from; /* plans of at least this many bytes are cut into chunks */
 	uint64_t chunk; /* approximate bytes of a chunk */
@@ -41,8 +41,9 @@ int bi__engine_split(struct bi__engine_split *split, const struct bi__plan *plan
 void bi__engine_chunk(struct bi__plan *chunk, const struct bi__engine_split *split, const struct bi__plan *plan, int i);
 
 /*
- * A plan for one thread. The plan has at least one axis. If `streams` is 1, non-temporal stores are used, and a fence
- * at the end. `dst` and `src` of the functions below are the addresses of the first unit.
+ * A plan for one thread. The plan has at least one axis. `streams` is 1 if the result is large and the processor has
+ * non-temporal stores. A function that uses them ends with a fence. `dst` and `src` of the functions below are the
+ * addresses of the first unit.
  */
 struct bi__engine_part {
 	const struct bi__plan *plan;
@@ -58,9 +59,9 @@ void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, co
 void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 
 /*
- * Transposes planes of small units from the source to the destination. If the part streams, non-temporal stores are
- * used for rows of a few units that follow each other in the destination. Returns 1, or 0 after it has copied nothing:
- * the plan has no such planes, or tiles stream its rows faster.
+ * Transposes planes of small units from the source to the destination. In a large result, rows of a few units that
+ * follow each other are streamed. Returns 1, or 0 after it has copied nothing: the plan has no such planes, or the
+ * result is large and tiles stream its rows faster.
  */
 int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 

@@ -1,6 +1,7 @@
 /*
- * Transposes without the tables and buffers of tiles. Rows of a few units that follow each other, such as the channels
- * of pixels, are collected and streamed. Other rows are written directly, with ordinary stores.
+ * Transposes without the tables and buffers of tiles. Small results are written directly, with ordinary stores. In
+ * large results, rows of a few units that follow each other, such as the channels of pixels, are collected and
+ * streamed. Other rows are written directly where that takes less time than tiles, which are streamed.
  */
 #include "common/engine/parts.h"
 #include "common/engine/writer.h"
@@ -14,12 +15,18 @@
  */
 #define SHORTEST_RUN 192
 
+/* Rows of at least so many bytes in the destination are long. */
+#define LONG_ROW 192
+
+/* Columns of this many rows stay in the second-level cache until the next column completes their lines. */
+#define PANEL_ROWS 2048
+
 /*
- * Lines whose addresses differ by about a multiple of SAME_SET bytes are in the same set of a first-level cache. A set
- * holds at least twice HALF_SET lines.
+ * On x86-64, lines whose addresses differ by SAME_SET bytes are in the same set of the first-level cache. A set holds
+ * at least twice as many lines as a block has there.
  */
 #define SAME_SET 4096
-#define HALF_SET 4
+#define ROWS_IN_SET 4
 
 /* A plane is dense along its height in the source, along its width in the destination. */
 struct planes {
@@ -27,7 +34,7 @@ struct planes {
 	int64_t unit, dst_pitch, src_pitch; /* bytes */
 	int64_t height, width; /* units */
 	int64_t high, wide; /* units of the smallest block that `turn` accepts */
-	int64_t most; /* rows of the largest block, a multiple of `high` */
+	int64_t most; /* rows of a block: a multiple of `high`, or all */
 	int64_t rows[BI__LINE]; /* the rows of a block */
 	struct bi__writer writer;
 };
@@ -38,29 +45,31 @@ static int64_t magnitude(int64_t step)
 }
 
 /*
- * Returns the number of rows that are in different sets. The row after them is in the set of the first. Rows nearer
- * than a line count as a line apart.
+ * Returns the number of rows, at most `enough`, that are in different sets of the cache. The row after them is less
+ * than a line away from the set of the first. Rows nearer than a line count as a line apart.
  */
-static int64_t different_sets(int64_t pitch)
+static int64_t different_sets(int64_t pitch, int64_t enough)
 {
-	int64_t rows = 1, at;
+	const int64_t step = pitch < BI__LINE ? BI__LINE : pitch % SAME_SET;
+	int64_t rows = 1;
 
-	if (pitch < BI__LINE)
-		pitch = BI__LINE;
-	at = pitch % SAME_SET;
-	for (; at >= BI__LINE && at <= SAME_SET - BI__LINE; rows++)
-		at = (at + pitch) % SAME_SET;
+	for (int64_t at = step; rows < enough && at >= BI__LINE && at <= SAME_SET - BI__LINE; rows++)
+		at = at + step < SAME_SET ? at + step : at + step - SAME_SET;
 	return rows;
 }
 
 /*
- * Narrow vectors turn a block in several passes, and each pass writes a part of every row. So a block has only as many
- * rows as stay in the first-level cache until the last pass.
+ * Vectors that are shorter than the rows of a block turn it in several passes, and each pass writes a part of every
+ * row. Then a block has few rows in a set of the cache, so that they stay there until the last pass.
  */
-static int64_t most_rows(const struct planes *planes)
+static int64_t most_rows(const struct planes *planes, const struct bi__simd *simd)
 {
-	const int64_t most = HALF_SET * different_sets(planes->dst_pitch) / planes->high * planes->high;
+	int64_t most;
 
+	if (planes->wide * planes->unit <= (int64_t)simd->vector)
+		return planes->height;
+	most = ROWS_IN_SET * different_sets(planes->dst_pitch, planes->height / ROWS_IN_SET + 1);
+	most = most / planes->high * planes->high;
 	return most ? most : planes->high;
 }
 
@@ -88,25 +97,32 @@ static void turn_rows(const struct planes *planes, unsigned char *dst, const uns
 	}
 }
 
+/* Returns at most `most` of the rows that are left. If more are left, the rest is enough for a block. */
+static int64_t next_rows(const struct planes *planes, int64_t left, int64_t most)
+{
+	return left > most ? most - planes->high : left;
+}
+
 static void turn_plane(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	const struct planes *planes = inner;
+	int64_t rows;
 
-	turn_rows(planes, dst, src, planes->height);
+	for (int64_t y = 0; y < planes->height; y += rows) {
+		rows = next_rows(planes, planes->height - y, PANEL_ROWS);
+		turn_rows(planes, dst + y * planes->dst_pitch, src + y * planes->unit, rows);
+	}
 }
 
-/* Turns as many rows at a time as the writer accepts, and leaves enough of them for a block at the end. */
+/* Turns as many rows at a time as the writer accepts. */
 static void stream_plane(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	struct planes *planes = inner;
-	const int64_t most = BI__WRITER_BYTES / planes->dst_pitch;
 	int64_t rows;
 
 	bi__writer_seek(&planes->writer, dst);
 	for (int64_t y = 0; y < planes->height; y += rows) {
-		rows = planes->height - y;
-		if (rows > most)
-			rows = most - planes->high;
+		rows = next_rows(planes, planes->height - y, BI__WRITER_BYTES / planes->dst_pitch);
 		turn_rows(planes, bi__writer_space(&planes->writer), src + y * planes->unit, rows);
 		bi__writer_added(&planes->writer, (size_t)(rows * planes->dst_pitch));
 	}
@@ -117,28 +133,32 @@ static int64_t run_of(const struct planes *planes)
 	return planes->height * planes->unit;
 }
 
-/* Returns 1 if the rows of the planes are streamed. They follow each other, and the runs of the source are long. */
-static int is_streamed(const struct bi__engine_part *part, const struct planes *planes)
+static int64_t row_of(const struct planes *planes)
 {
-	return part->streams && planes->dst_pitch == planes->width * planes->unit && planes->width <= MOST_STREAMED &&
-	       run_of(planes) >= SHORTEST_RUN;
+	return planes->width * planes->unit;
 }
 
-/* Returns 1 if the source has long runs, or runs that are near each other. */
-static int is_read_well(const struct planes *planes)
+/* Returns 1 if the rows of a large result are streamed: short rows that follow each other, from long runs. */
+static int is_streamed(const struct planes *planes)
 {
-	return run_of(planes) >= SHORTEST_RUN || magnitude(planes->src_pitch) <= 2 * run_of(planes);
+	return planes->dst_pitch == row_of(planes) && planes->width <= MOST_STREAMED && run_of(planes) >= SHORTEST_RUN;
 }
 
-/*
- * Returns 1 if planes are turned with ordinary stores. Large results have tiles, which are streamed. But vectors that
- * are shorter than a line turn them faster directly, unless all rows of a side are in the same set of the cache.
+/* Returns 1 if rows and runs are long, or near each other, and are in several sets of the cache. */
+static int has_good_places(const struct planes *planes)
+{
+	const int64_t src_pitch = magnitude(planes->src_pitch);
+
+	return (row_of(planes) >= LONG_ROW || planes->dst_pitch == row_of(planes)) &&
+	       (run_of(planes) >= SHORTEST_RUN || src_pitch <= 2 * run_of(planes)) &&
+	       different_sets(planes->dst_pitch, 2) > 1 && different_sets(src_pitch, 2) > 1;
+}
+
+/* Returns 1 if the planes of a large result take less time directly than in tiles. Vectors of a line fill tiles faster.
  */
 static int is_direct(const struct bi__engine_part *part, const struct planes *planes)
 {
-	return !part->streams ||
-	       (part->simd->vector < BI__LINE && is_read_well(planes) && different_sets(planes->dst_pitch) > 1 &&
-		different_sets(magnitude(planes->src_pitch)) > 1);
+	return part->simd->vector < BI__LINE && has_good_places(planes);
 }
 
 /* Returns 1 if the last axis and the cross axis of the plan form planes that `turn` accepts. */
@@ -160,9 +180,9 @@ static int find_planes(struct planes *planes, const struct bi__engine_part *part
 	planes->turn = (is_narrow ? part->simd->transpose_narrow : part->simd->transpose)[plan->unit];
 	planes->dst_pitch = plan->dst_strides[y];
 	planes->src_pitch = plan->src_strides[x];
-	planes->most = most_rows(planes);
 	if (planes->height < planes->high || planes->width < planes->wide)
 		return 0;
+	planes->most = most_rows(planes, part->simd);
 	for (int64_t i = 0; i < planes->wide; i++)
 		planes->rows[i] = i * planes->src_pitch;
 	return 1;
@@ -180,13 +200,13 @@ int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, co
 	for (int i = 0; i < plan->ndim - 1; i++)
 		if (i != plan->cross)
 			bi__walk_add(&walk, plan, i);
-	if (is_streamed(part, &planes)) {
+	if (part->streams && is_streamed(&planes)) {
 		bi__writer_init(&planes.writer, part->simd);
 		bi__walk_run(&walk, stream_plane, &planes, dst, src);
 		bi__writer_finish(&planes.writer);
 		return 1;
 	}
-	if (!is_direct(part, &planes))
+	if (part->streams && !is_direct(part, &planes))
 		return 0;
 	bi__walk_run(&walk, turn_plane, &planes, dst, src);
 	return 1;
