@@ -78,6 +78,21 @@ static void planes_with_any_pitch_arrive(void **state)
 	}
 }
 
+/* Planes of more rows than a panel. The last panel has more rows than the smallest block. */
+static void tall_planes_arrive(void **state)
+{
+	struct test_random random = { test_seed() };
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		const char *type = types[i % (int)ARRAY_LENGTH(types)];
+		int64_t shape[] = { 1, i < 24 ? 2040 + i : test_between(&random, 2049, 4200),
+				    test_between(&random, 16, 20) };
+
+		check_planes(copy_planes_or_lines, type, shape, &random);
+	}
+}
+
 static int64_t highest; /* of the blocks that were turned */
 
 static void note_height(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, const int64_t *rows,
@@ -195,6 +210,7 @@ int main(void)
 		cmocka_unit_test(planes_arrive),
 		cmocka_unit_test(pixels_are_streamed),
 		cmocka_unit_test(planes_with_any_pitch_arrive),
+		cmocka_unit_test(tall_planes_arrive),
 		cmocka_unit_test(blocks_fit_the_sets_of_a_cache),
 		cmocka_unit_test(large_planes_are_turned_by_short_vectors),
 		cmocka_unit_test(only_small_dense_units_have_planes),
