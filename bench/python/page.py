@@ -139,11 +139,11 @@ Tried, by time against the engine as it is:
 - prefetching all lines of the next tile: 2.2 for items of 8 bytes in blocks of 896 bytes, 0.7 to 1.2 for nine others
 
 The records above are older than commit 12725a35. Since then planes are turned in blocks that fit the first-level cache,
-and large ones without tiles. Old and new in turns, fastest copies of three turns, ms:
+and most large ones without tiles. Old and new in turns, fastest copies of three turns, ms:
 
 | layout | 1 thread, before | now | all cores, before | now |
 |---|---|---|---|---|
-| transpose 512², float32 | .206 | .075 | .178 | .070 |
+| transpose 512², float32 | .203 | .075 | .178 | .070 |
 | transpose 512², float64 | .65 | .17 | .30 | .076 |
 | transpose 1024², float32 | 1.54 | .68 | .63 | .35 |
 | transpose 1000², float32 | .229 | .188 | .093 | .094 |

@@ -7,9 +7,9 @@
 #include "common/engine/workers.h"
 
 /*
- * Plans with at least this many bytes may use non-temporal stores. A smaller result stays in the last-level cache, so that
- * it is written and read again sooner. The size that the system reports for this cache does not help: other programs,
- * and other guests of the host, use it too. Fills read nothing that competes for the bandwidth.
+ * Plans with at least this many bytes may use non-temporal stores. A smaller result stays in the last-level cache, so
+ * that it is written and read again sooner. The size that the system reports for this cache does not help: other
+ * programs, and other guests of the host, use it too. Fills read nothing that competes for the bandwidth.
  */
 #define STREAM_FROM ((uint64_t)8 << 20)
 #define STREAM_FILLS_FROM ((uint64_t)32 << 20)

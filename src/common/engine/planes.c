@@ -3,6 +3,8 @@
  * large results, rows of a few units that follow each other, such as the channels of pixels, are collected and
  * streamed. Other rows are written directly where that takes less time than tiles, which are streamed.
  */
+#include <stdlib.h>
+
 #include "common/engine/parts.h"
 #include "common/engine/writer.h"
 
@@ -10,13 +12,10 @@
 #define MOST_STREAMED 32
 
 /*
- * Runs of at least so many bytes in the source are long. Planes read runs in the order of the destination, which may be
- * far from that of the source. Tiles read longer runs.
+ * Rows of the destination and runs of the source are long from so many bytes on. Planes read runs in the order of the
+ * destination, which may be far from that of the source. Tiles read longer runs.
  */
-#define SHORTEST_RUN 192
-
-/* Rows of at least so many bytes in the destination are long. */
-#define LONG_ROW 192
+#define LONG 192
 
 /* Columns of this many rows stay in the second-level cache until the next column completes their lines. */
 #define PANEL_ROWS 2048
@@ -38,11 +37,6 @@ struct planes {
 	int64_t rows[BI__LINE]; /* the rows of a block */
 	struct bi__writer writer;
 };
-
-static int64_t magnitude(int64_t step)
-{
-	return step < 0 ? -step : step;
-}
 
 /*
  * Returns the number of rows, at most `enough`, that are in different sets of the cache. The row after them is less
@@ -141,24 +135,20 @@ static int64_t row_of(const struct planes *planes)
 /* Returns 1 if the rows of a large result are streamed: short rows that follow each other, from long runs. */
 static int is_streamed(const struct planes *planes)
 {
-	return planes->dst_pitch == row_of(planes) && planes->width <= MOST_STREAMED && run_of(planes) >= SHORTEST_RUN;
+	return planes->dst_pitch == row_of(planes) && planes->width <= MOST_STREAMED && run_of(planes) >= LONG;
 }
 
-/* Returns 1 if rows and runs are long, or near each other, and are in several sets of the cache. */
-static int has_good_places(const struct planes *planes)
-{
-	const int64_t src_pitch = magnitude(planes->src_pitch);
-
-	return (row_of(planes) >= LONG_ROW || planes->dst_pitch == row_of(planes)) &&
-	       (run_of(planes) >= SHORTEST_RUN || src_pitch <= 2 * run_of(planes)) &&
-	       different_sets(planes->dst_pitch, 2) > 1 && different_sets(src_pitch, 2) > 1;
-}
-
-/* Returns 1 if the planes of a large result take less time directly than in tiles. Vectors of a line fill tiles faster.
+/*
+ * Returns 1 if the planes of a large result take less time directly than in tiles. Vectors of a line fill tiles faster.
+ * With shorter vectors, rows and runs have to be long or near each other, and lie in several sets of the cache.
  */
 static int is_direct(const struct bi__engine_part *part, const struct planes *planes)
 {
-	return part->simd->vector < BI__LINE && has_good_places(planes);
+	const int64_t src_pitch = llabs(planes->src_pitch);
+
+	return part->simd->vector < BI__LINE && (row_of(planes) >= LONG || planes->dst_pitch == row_of(planes)) &&
+	       (run_of(planes) >= LONG || src_pitch <= 2 * run_of(planes)) &&
+	       different_sets(planes->dst_pitch, 2) > 1 && different_sets(src_pitch, 2) > 1;
 }
 
 /* Returns 1 if the last axis and the cross axis of the plan form planes that `turn` accepts. */
