@@ -324,8 +324,12 @@ static void follow(enum use use, unsigned home, unsigned kind)
 	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = producers[0] });
 	struct bi_view *other = wrap(PLACE_DEVICE, 2, (struct producer){ .stream = producers[1] });
 	struct bi_view *seen = wrap(PLACE_DEVICE, 0, nobody), *other_seen = wrap(PLACE_DEVICE, 0, nobody);
-	struct gate *gate = close_gate(stream);
+	struct gate *gate;
 
+	/* A fill does not use the other array: on an out-of-order home only this orders its producer's two writes. */
+	if (use == USE_FILL)
+		finish_all();
+	gate = close_gate(stream);
 	apply(use, view, other, stream);
 	if (use == USE_ACQUIRE)
 		hand_back(other, stream);
