@@ -10,7 +10,7 @@
 #include "process.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define ROUNDS 600 /* each call takes as long as twenty without the sanitizer, and the order of events is as random */
+#define ROUNDS 150 /* each call takes as long as twenty without the sanitizer, and the order of events is as random */
 #else
 #define ROUNDS 3000
 #endif

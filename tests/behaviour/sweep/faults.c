@@ -1,7 +1,7 @@
 /*
- * The n-th call of the driver fails, for every n, with several codes. What must come of it: the right result all the
- * same, or a status that the header documents, with the driver's code; never a report, and nothing left but what the
- * call that failed was to let go itself. With BI_TEST_EFFORT below 100 with one code.
+ * The n-th call of the driver fails, for every n, with one of several codes in turn; with BI_TEST_ALL_CODES, with each.
+ * The result must be right all the same, or there must be a status that the header documents, with the driver's code;
+ * never a report, and nothing left but what the call that failed was to let go itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,15 +58,18 @@ static int is_right(const struct outcome *outcome, size_t code)
 	       reports_are_excused(outcome->failed_call, outcome->reports) && stack_is_right(outcome);
 }
 
-static void sweep(const struct scenario *scenario, size_t code, struct totals *totals)
+/* The n-th call fails with the code number n + shift. */
+static void sweep(const struct scenario *scenario, size_t shift, struct totals *totals)
 {
 	struct cuda_sim_options options = CUDA_SIM_OPTIONS_INIT;
 	struct outcome outcome;
 	unsigned long described = 0;
+	size_t code;
 
-	options.fail_code = codes[code].code;
 	do {
 		options.fail_call++;
+		code = (options.fail_call + shift) % ARRAY_LENGTH(codes);
+		options.fail_code = codes[code].code;
 		run(scenario, &options, &outcome);
 		add_run(totals, &outcome);
 		if (is_right(&outcome, code))
@@ -79,9 +82,8 @@ static void sweep(const struct scenario *scenario, size_t code, struct totals *t
 
 void faults_mode(const struct scenario *scenario, struct totals *totals)
 {
-	const char *effort = getenv("BI_TEST_EFFORT");
-	size_t count = effort && atoi(effort) < 100 ? 1 : ARRAY_LENGTH(codes);
+	size_t count = getenv("BI_TEST_ALL_CODES") ? ARRAY_LENGTH(codes) : 1;
 
-	for (size_t i = 0; i < count; i++)
-		sweep(scenario, i, totals);
+	for (size_t shift = 0; shift < count; shift++)
+		sweep(scenario, shift, totals);
 }
