@@ -61,12 +61,22 @@ static const char *simulated_image(void)
 	return text;
 }
 
+int takes_simulated_images(const struct bi_context *context)
+{
+	return is_cuda(context) && cuda_sim();
+}
+
+int runs_text(const struct bi_context *context)
+{
+	return is_opencl(context) || (is_cuda(context) && !cuda_sim());
+}
+
 struct bi_program_source suite_source(void)
 {
 	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
 
 	source.text = kernel_text();
-	if (!strncmp(fixture.spec, "cuda", 4))
+	if (!strncmp(fixture.spec, "cuda", 4) && cuda_sim())
 		source.image = simulated_image();
 	source.functions = functions;
 	source.function_count = ARRAY_LENGTH(functions);

@@ -8,7 +8,12 @@
 /* The text of the suite's kernels. Read once. */
 const char *kernel_text(void);
 
-/* A source with the suite's kernels in all forms. */
+/* The simulated CUDA driver compiles nothing and takes images that are no code: it runs C functions for their entries. */
+int takes_simulated_images(const struct bi_context *context);
+/* Does the device run what a compiler makes of the text? Else it runs the C functions. */
+int runs_text(const struct bi_context *context);
+
+/* A source with the suite's kernels in all forms. On a real CUDA driver, NVRTC compiles the text. */
 struct bi_program_source suite_source(void);
 
 struct bi_program *build_suite(struct bi_context *context);

@@ -26,7 +26,7 @@ static void refuse_text(int status, const char *text, const char *reason)
 	source.log_capacity = sizeof(log);
 	REFUSED_FOR(status, reason, bi_program_build(fixture.context, &source, &program, &error));
 	assert_null(program);
-	if (text && is_opencl(fixture.context))
+	if (text && runs_text(fixture.context))
 		assert_non_null(strstr(log, "error"));
 }
 
@@ -41,15 +41,16 @@ static void test_source_that_does_not_compile(void **state)
 		refuse_text(BI_EINVAL, undeclared, "the host runs kernels as C functions: set source.functions");
 		return;
 	}
-	if (is_cuda(fixture.context)) {
+	if (takes_simulated_images(fixture.context)) {
 		refuse_text(BI_EUNSUPPORTED, undeclared, "CUDA source needs NVRTC, or set source.image");
 		assert_non_null(strstr(error.message, "BI_NVRTC_LIBRARY"));
 		refuse_text(BI_EINVAL, NULL, "set source.text or source.image");
 		return;
 	}
-	refuse_text(BI_EINVAL, undeclared, "source:3:");
+	refuse_text(BI_EINVAL, undeclared, is_cuda(fixture.context) ? "source(3)" : "source:3:");
 	assert_non_null(strstr(error.message, "missing"));
-	refuse_text(BI_EINVAL, cuda, "does not compile");
+	if (is_opencl(fixture.context))
+		refuse_text(BI_EINVAL, cuda, "does not compile");
 	refuse_text(BI_EINVAL, bare, "data");
 	refuse_text(BI_EINVAL, NULL, "source.text");
 }
@@ -143,7 +144,7 @@ static void test_log_is_cut(void **state)
 	assert_string_equal(log, "1234567");
 	source.log_capacity = 5;
 	FAILS(bi_program_build(fixture.context, &source, &program, &error));
-	assert_int_equal(strlen(log), is_opencl(fixture.context) ? 4 : 0);
+	assert_int_equal(strlen(log), runs_text(fixture.context) ? 4 : 0);
 	assert_int_equal(log[5], '6');
 }
 
@@ -378,6 +379,8 @@ static void test_cuda(void **state)
 				      3, &error));
 		source.image = "no image";
 		FAILS(bi_program_build(fixture.context, &source, &program, &error));
+	}
+	if (takes_simulated_images(fixture.context)) {
 		source.image = ".version 7.0\n.target sm_80\n.visible .entry bi_kernel_step(\n)\n";
 		OK(bi_program_build(fixture.context, &source, &program, &error));
 		/* The table of the text is missing, and that of a function serves. */
@@ -410,7 +413,7 @@ static void test_a_group_of_few_threads(void **state)
 	struct bi_kernel *kernel;
 
 	(void)state;
-	if (is_cuda(fixture.context)) {
+	if (takes_simulated_images(fixture.context)) {
 		source.image = FEW_THREADS_PTX;
 		OK(bi_program_build(fixture.context, &source, &program, &error));
 		OK(bi_kernel_get(program, "step", &kernel, &error));
@@ -434,7 +437,7 @@ static void test_limits_of_a_cuda_kernel(void **state)
 	struct bi_kernel *kernel;
 
 	(void)state;
-	if (is_cuda(fixture.context)) {
+	if (takes_simulated_images(fixture.context)) {
 		source.image = LIMITED_PTX;
 		OK(bi_program_build(fixture.context, &source, &program, &error));
 		OK(bi_kernel_get(program, "reverse", &kernel, &error));

@@ -274,7 +274,7 @@ static void test_options_reach_the_compiler(void **state)
 		     (struct bi_argument[]){ BI_READS(view), BI_WRITES(view), BI_FLOAT(3) }, 3, &error));
 	OK(bi_view_read(view, &value, sizeof(value), &error));
 	/* Functions and images are compiled already. */
-	assert_true(value == (is_opencl(fixture.context) ? 60 : 6));
+	assert_true(value == (runs_text(fixture.context) ? 60 : 6));
 	bi_view_release(view);
 	bi_kernel_release(kernel);
 	bi_program_release(program);
@@ -322,7 +322,7 @@ static void test_fatbin(void **state)
 	int32_t values[8];
 
 	(void)state;
-	if (is_cuda(fixture.context)) {
+	if (takes_simulated_images(fixture.context)) {
 		memcpy(image.text, ptx, sizeof(ptx));
 		source.image = &image;
 		OK(bi_program_build(fixture.context, &source, &program, &error));
