@@ -8,9 +8,12 @@
 /* The text of the suite's kernels. Read once. */
 const char *kernel_text(void);
 
-/* The simulated CUDA driver compiles nothing and takes images that are no code: it runs C functions for their entries. */
+/*
+ * Returns true on the simulated CUDA driver, which compiles nothing. It takes images that are no code and
+ * runs C functions for their entries.
+ */
 int takes_simulated_images(const struct bi_context *context);
-/* Does the device run what a compiler makes of the text? Else it runs the C functions. */
+/* Returns true if the device runs what a compiler makes of the text. Other devices run the C functions. */
 int runs_text(const struct bi_context *context);
 
 /* A source with the suite's kernels in all forms. On a real CUDA driver, NVRTC compiles the text. */
