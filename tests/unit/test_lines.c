@@ -32,6 +32,25 @@ static void rows_with_gaps_arrive(void **state)
 	check_engine_part(bi__engine_lines, BI__PLAN_ROWS, &spread, &dense);
 }
 
+/* Rows that pass the buffer of the writer and rows that do not, in short and in long loops, read in either order. */
+static void rows_of_any_length_arrive(void **state)
+{
+	struct test_random random = { test_seed() };
+
+	(void)state;
+	for (int i = 0; i < 120; i++) {
+		const int64_t unit = test_between(&random, 60, i % 3 ? 300 : 1300),
+			      pitch = unit + test_between(&random, 1, 70);
+		const int64_t many = ((i % 2 ? 60 : 12) << 10) / pitch / 4;
+		const int64_t shape[] = { i % 4 < 2 ? many : 4, i % 4 < 2 ? 4 : many, unit };
+		const int64_t strides[] = { pitch, shape[0] * pitch, 1 };
+		struct bi_layout to = layout_at("uint8", test_between(&random, 0, 90), 3, shape, NULL);
+		struct bi_layout from = layout_at("uint8", test_between(&random, 0, 90), 3, shape, strides);
+
+		check_engine_part(bi__engine_lines, BI__PLAN_ROWS, &to, &from);
+	}
+}
+
 /* Three colours of many pixels, without memory for tiles: lines of three units are moved column by column. */
 static void short_lines_arrive(void **state)
 {
@@ -60,6 +79,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strided_nests_arrive),
 		cmocka_unit_test(rows_with_gaps_arrive),
+		cmocka_unit_test(rows_of_any_length_arrive),
 		cmocka_unit_test(short_lines_arrive),
 		cmocka_unit_test(a_source_that_runs_backwards_arrives),
 	};

@@ -11,6 +11,7 @@ struct lines {
 	int64_t rows, dst_row, src_row; /* axis y */
 	int64_t batch; /* units of a line that are moved before the loop goes to the next row */
 	int dense; /* the units of the destination are adjacent */
+	int direct; /* units go to the writer directly, not through its buffer */
 	struct bi__run run;
 	struct bi__writer *writer; /* or NULL */
 };
@@ -70,8 +71,35 @@ static void move_units(const struct lines *lines, unsigned char *dst, const unsi
 		bi__run(&lines->run, dst, src, count);
 }
 
-/* Units of at least this many bytes go to the writer directly. For shorter units, a call for each would cost more. */
-#define DIRECT_UNIT 1024
+/*
+ * Units of at least PREFETCHED bytes are prefetched so many bytes before they are read. Hardware prefetching finds the
+ * lines of one unit, but not the next unit, and it stops at page boundaries.
+ */
+#define PREFETCHED BI__LINE
+#define AHEAD 4096
+
+/*
+ * Units of at least LONG_UNIT bytes go to the writer directly, and so do units of at least DIRECT_UNIT bytes if the
+ * loops around them are long enough for prefetching. For other units, a call for each would cost more.
+ */
+#define LONG_UNIT 1024
+#define DIRECT_UNIT 128
+#define DIRECT_BYTES (4 * AHEAD)
+
+/*
+ * Prefetches `some` units from number `first` on, as far as they are below `count`. Inlined, because compilers drop
+ * calls without an effect.
+ */
+static inline __attribute__((always_inline)) void prefetch_units(const struct lines *lines, const unsigned char *src,
+								 int64_t first, int64_t some, int64_t count)
+{
+	const size_t unit = lines->run.unit, bytes = unit < AHEAD ? unit : AHEAD;
+	const int64_t end = first + some < count ? first + some : count;
+
+	for (int64_t i = first; unit >= PREFETCHED && i < end; i++)
+		for (size_t at = 0; at < bytes; at += BI__LINE)
+			__builtin_prefetch(src + i * lines->run.src_step + at);
+}
 
 /* Moves `count` units through the writer's buffer. */
 static void collect_units(const struct lines *lines, const unsigned char *src, int64_t count)
@@ -82,6 +110,7 @@ static void collect_units(const struct lines *lines, const unsigned char *src, i
 	while (count > 0) {
 		int64_t some = count < most ? count : most;
 
+		prefetch_units(lines, src, some, some, count);
 		move_units(lines, bi__writer_space(lines->writer), src, some);
 		bi__writer_added(lines->writer, (size_t)some * unit);
 		src += some * lines->run.src_step;
@@ -112,9 +141,11 @@ static void stream_units(const struct lines *lines, unsigned char *dst, const un
 	const size_t unit = lines->run.unit;
 
 	bi__writer_seek(lines->writer, dst);
-	if (unit >= DIRECT_UNIT) {
-		for (int64_t i = 0; i < count; i++)
+	if (lines->direct) {
+		for (int64_t i = 0; i < count; i++) {
+			prefetch_units(lines, src, i + 1 + AHEAD / (int64_t)unit, 1, count);
 			bi__writer_put(lines->writer, src + i * lines->run.src_step, unit);
+		}
 	} else if (lines->run.shuffle.count) {
 		shuffle_units(lines, src, count);
 	} else {
@@ -124,7 +155,12 @@ static void stream_units(const struct lines *lines, unsigned char *dst, const un
 
 static void copy_some_of_rows(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
+	const int64_t ahead = 1 + AHEAD / (count * (int64_t)lines->run.unit);
+
 	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
+		/* Longer rows are prefetched while they are copied. */
+		if (lines->writer && ahead > 1 && i + ahead < lines->rows)
+			prefetch_units(lines, src + ahead * lines->src_row, 0, count, count);
 		if (lines->writer)
 			stream_units(lines, dst, src, count);
 		else
@@ -195,6 +231,13 @@ static void choose_axes(struct lines *lines, const struct bi__plan *plan)
 	lines->batch = per_piece(plan->dst_strides[last - 1]);
 }
 
+/* Returns 1 if the writer reads the units from the source directly. */
+static int is_direct(const struct lines *lines, size_t unit)
+{
+	return unit >= LONG_UNIT ||
+	       (unit >= DIRECT_UNIT && (uint64_t)(lines->rows * lines->count) * unit >= DIRECT_BYTES);
+}
+
 static void set_up_lines(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)
 {
 	const struct bi__plan *plan = part->plan;
@@ -208,6 +251,7 @@ static void set_up_lines(struct lines *lines, const struct bi__engine_part *part
 	lines->rows = lines->y < 0 ? 1 : plan->shape[lines->y];
 	lines->dst_row = lines->y < 0 ? 0 : plan->dst_strides[lines->y];
 	lines->src_row = lines->y < 0 ? 0 : plan->src_strides[lines->y];
+	lines->direct = is_direct(lines, plan->unit);
 	bi__run_init(&lines->run, part->simd,
 		     &(struct bi__run_axis){ plan->unit, lines->dst_x, lines->src_x, plan->bytes });
 }

@@ -38,6 +38,7 @@ struct batch {
 	int64_t count;
 	unsigned char *dst[BI__SLOTS];
 	const unsigned char *src[BI__SLOTS];
+	const unsigned char *next; /* source of the first tile that continues the rows of this batch, or NULL */
 	size_t skip; /* bytes of each row that the tile before has written */
 	int first, last; /* 1: no tile before, after this one continues the rows */
 };
@@ -57,8 +58,9 @@ pack_units(unsigned char *to, const unsigned char *src, const struct bi__tile_of
 	}
 }
 
-/* Makes the units at these offsets adjacent. */
-static void pack(unsigned char *to, const unsigned char *src, const struct bi__tile_offsets *units, size_t unit)
+/* Makes the units at these offsets adjacent. In its callers, its loops would have fewer registers, and be slower. */
+static __attribute__((noinline)) void pack(unsigned char *to, const unsigned char *src,
+					   const struct bi__tile_offsets *units, size_t unit)
 {
 	if (unit == 1)
 		pack_units(to, src, units, unit, 1);
@@ -139,6 +141,33 @@ static void write_row(const struct bi__tiles *tiles, const struct batch *batch, 
 	}
 }
 
+/*
+ * Large sources are prefetched: so many runs ahead, or for LARGE rows. Runs and units are far apart, so hardware
+ * prefetching does not find them. In a small source, which may be in the cache, this takes longer than it saves.
+ */
+#define RUNS_AHEAD 16
+#define ROWS_AHEAD 8
+
+/* Prefetches what gather_row reads. `src` may be NULL. Inlined, because compilers drop calls without an effect. */
+static inline __attribute__((always_inline)) void prefetch_run(const struct bi__tiles *tiles, const unsigned char *src)
+{
+	if (!tiles->streams || tiles->gathered > 1 || !src)
+		return;
+	for (int64_t i = 0; i < tiles->pieces.count; i++)
+		for (int64_t at = 0; at < tiles->span; at += BI__LINE)
+			__builtin_prefetch(src + tiles->pieces.list[i] + at);
+}
+
+/* Returns the source of the run RUNS_AHEAD after run i, in this tile or in the next one, or NULL. */
+static const unsigned char *run_ahead(const struct bi__tiles *tiles, const struct batch *batch, int64_t i)
+{
+	const int64_t ahead = i + RUNS_AHEAD, in_next = ahead - tiles->row;
+
+	if (in_next < 0)
+		return batch->src[0] + tiles->reads.list[ahead];
+	return batch->next && in_next < tiles->row ? batch->next + tiles->reads.list[in_next] : NULL;
+}
+
 static void gather_row(const struct bi__tiles *tiles, unsigned char *to, const unsigned char *src)
 {
 	if (tiles->gathered == 1)
@@ -155,8 +184,10 @@ static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 	unsigned char *c = tiles->c + BI__LINE;
 
 	for (int64_t at = 0; at < tiles->row; at += some) {
-		for (int64_t i = at; i < bi__tiles_minimum(at + some, tiles->row); i++)
+		for (int64_t i = at; i < bi__tiles_minimum(at + some, tiles->row); i++) {
+			prefetch_run(tiles, run_ahead(tiles, batch, i));
 			gather_row(tiles, tiles->a + (i - at) * (int64_t)tiles->a_pitch, batch->src[0] + reads[i]);
+		}
 		turn(c + at * tiles->element, (int64_t)tiles->c_pitch, tiles->a, tiles->blocks.list,
 		     bi__tiles_round_up(tiles->width, tiles->slots), some);
 	}
@@ -171,8 +202,10 @@ static void copy_twice(const struct bi__tiles *tiles, const struct batch *batch)
 	const int64_t a_pitch = (int64_t)tiles->a_pitch, pitch = (int64_t)tiles->tile_pitch;
 	unsigned char *row = tiles->a + BI__LINE;
 
-	for (int64_t k = 0; k < batch->count; k++)
+	for (int64_t k = 0; k < batch->count; k++) {
+		prefetch_run(tiles, k + 1 < batch->count ? batch->src[k + 1] : batch->next);
 		gather_row(tiles, tiles->a + k * a_pitch, batch->src[k]);
+	}
 	for (int64_t at = 0; at * some < tiles->width; at++)
 		turn(tiles->c + at * tiles->slots * BI__LINE, BI__LINE, tiles->a + at * line, tiles->blocks.list,
 		     tiles->slots, some);
@@ -184,13 +217,29 @@ static void copy_twice(const struct bi__tiles *tiles, const struct batch *batch)
 			write_row(tiles, batch, k, i, row + i * (int64_t)tiles->c_pitch);
 }
 
+/* Prefetches the units of row i of LARGE, if they are in other lines of the source than those of the row before. */
+static inline __attribute__((always_inline)) void prefetch_row(const struct bi__tiles *tiles, const unsigned char *src,
+							       int64_t i)
+{
+	if (i >= tiles->rows.count || i * tiles->element % BI__LINE >= tiles->element)
+		return;
+	for (int64_t j = 0; j < tiles->reads.count; j++)
+		__builtin_prefetch(src + tiles->lines.list[i] + tiles->reads.list[j]);
+}
+
+/* Prefetching shorter units takes longer than it saves. */
+#define PREFETCHED_UNIT 12
+
 static void copy_large(const struct bi__tiles *tiles, const struct batch *batch)
 {
 	const int is_direct = !tiles->streams && tiles->scattered == 1;
+	const int prefetches = tiles->streams && tiles->element >= PREFETCHED_UNIT;
 
 	for (int64_t i = 0; i < tiles->rows.count; i++) {
 		unsigned char *row = is_direct ? batch->dst[0] + tiles->rows.list[i] : tiles->c + BI__LINE;
 
+		if (prefetches)
+			prefetch_row(tiles, batch->src[0], i + ROWS_AHEAD);
 		pack(row, batch->src[0] + tiles->lines.list[i], &tiles->reads, (size_t)tiles->element);
 		if (!is_direct)
 			write_row(tiles, batch, 0, i, row);
@@ -226,6 +275,12 @@ static void find_tiles(const struct bi__tiles *tiles, struct batch *batch, int64
 	}
 }
 
+/* Returns the elements from the start of block i to the start of the next one. */
+static int64_t block_step(const struct bi__tile_axis *axis, int64_t i)
+{
+	return block_start(axis, i + 1) - block_start(axis, i);
+}
+
 /* Moves to the tiles that continue the rows. */
 static void step_tiles(struct batch *batch, const struct bi__tile_axis *axis, int64_t elements)
 {
@@ -255,13 +310,14 @@ static void copy_tiles(const struct bi__tiles *tiles, int64_t first, unsigned ch
 	find_tiles(tiles, &batch, first, dst, src);
 	for (int64_t i = 0; i < blocks; i++) {
 		if (i) {
-			const int64_t step = block_start(axis, i) - block_start(axis, i - 1);
+			const int64_t step = block_step(axis, i - 1);
 
 			step_tiles(&batch, axis, step);
 			batch.skip = (size_t)((axis->block - step) * axis->dst);
 			batch.first = 0;
 		}
 		batch.last = i == blocks - 1;
+		batch.next = batch.last ? NULL : batch.src[0] + block_step(axis, i) * axis->src;
 		copy_batch(tiles, &batch);
 	}
 }
