@@ -39,7 +39,7 @@ static void rows_of_any_length_arrive(void **state)
 
 	(void)state;
 	for (int i = 0; i < 120; i++) {
-		const int64_t unit = test_between(&random, 60, i % 3 ? 300 : 1300),
+		const int64_t unit = test_between(&random, 64, i % 3 ? 300 : 1300),
 			      pitch = unit + test_between(&random, 1, 70);
 		const int64_t many = ((i % 2 ? 60 : 12) << 10) / pitch / 4;
 		const int64_t shape[] = { i % 4 < 2 ? many : 4, i % 4 < 2 ? 4 : many, unit };
