@@ -32,22 +32,43 @@ static void rows_with_gaps_arrive(void **state)
 	check_engine_part(bi__engine_lines, BI__PLAN_ROWS, &spread, &dense);
 }
 
-/* Rows that pass the buffer of the writer and rows that do not, in short and in long loops, read in either order. */
+/*
+ * Rows that pass the buffer of the writer and rows that do not, in short and in long loops. The source is read in the
+ * order of the destination or of the other axis, forwards or backwards.
+ */
 static void rows_of_any_length_arrive(void **state)
 {
 	struct test_random random = { test_seed() };
 
 	(void)state;
 	for (int i = 0; i < 120; i++) {
-		const int64_t unit = test_between(&random, 64, i % 3 ? 300 : 1300),
-			      pitch = unit + test_between(&random, 1, 70);
-		const int64_t many = ((i % 2 ? 60 : 12) << 10) / pitch / 4;
+		const int64_t most = i % 10 == 9 ? 9000
+				     : i % 3     ? 300
+						 : 1300,
+			      unit = test_between(&random, 64, most), pitch = unit + test_between(&random, 1, 70),
+			      bytes = (i % 2 ? 60 : 12) << 10, many = bytes / pitch / 4 + 2;
 		const int64_t shape[] = { i % 4 < 2 ? many : 4, i % 4 < 2 ? 4 : many, unit };
-		const int64_t strides[] = { pitch, shape[0] * pitch, 1 };
+		const int64_t strides[] = { i % 5 ? pitch : -pitch, shape[0] * pitch, 1 };
+		const int64_t first = test_between(&random, 0, 90) + (i % 5 ? 0 : (shape[0] - 1) * pitch);
 		struct bi_layout to = layout_at("uint8", test_between(&random, 0, 90), 3, shape, NULL);
-		struct bi_layout from = layout_at("uint8", test_between(&random, 0, 90), 3, shape, strides);
+		struct bi_layout from = layout_at("uint8", first, 3, shape, strides);
 
 		check_engine_part(bi__engine_lines, BI__PLAN_ROWS, &to, &from);
+	}
+}
+
+static void repeated_rows_arrive(void **state)
+{
+	static const int64_t units[] = { 64, 127, 128, 700, 1024, 5000 };
+	const int64_t strides[] = { 0, 1 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(units); i++) {
+		const int64_t shape[] = { 100000 / units[i], units[i] };
+		struct bi_layout to = layout_at("uint8", 7, 2, shape, NULL),
+				 from = layout_at("uint8", 3, 2, shape, strides);
+
+		check_engine_part(bi__engine_lines, BI__PLAN_FILL, &to, &from);
 	}
 }
 
@@ -77,11 +98,9 @@ static void a_source_that_runs_backwards_arrives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strided_nests_arrive),
-		cmocka_unit_test(rows_with_gaps_arrive),
-		cmocka_unit_test(rows_of_any_length_arrive),
-		cmocka_unit_test(short_lines_arrive),
-		cmocka_unit_test(a_source_that_runs_backwards_arrives),
+		cmocka_unit_test(strided_nests_arrive),      cmocka_unit_test(rows_with_gaps_arrive),
+		cmocka_unit_test(rows_of_any_length_arrive), cmocka_unit_test(repeated_rows_arrive),
+		cmocka_unit_test(short_lines_arrive),        cmocka_unit_test(a_source_that_runs_backwards_arrives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,7 @@ static void streams_copy_whole_lines(void **state)
 {
 	(void)state;
 	for (const struct bi__simd *const *simd = bi__simd_all(); *simd; simd++) {
+		assert_int_equal(!(*simd)->stream, !(*simd)->scatters_here);
 		if (!(*simd)->runs_here())
 			continue;
 		assert_true(!(*simd)->stream == !(*simd)->fence);

@@ -72,17 +72,17 @@ static void move_units(const struct lines *lines, unsigned char *dst, const unsi
 }
 
 /*
- * Units of at least PREFETCHED bytes are prefetched so many bytes before they are read. Hardware prefetching finds the
+ * Units of at least PREFETCHED bytes are prefetched AHEAD bytes before they are read. Hardware prefetching finds the
  * lines of one unit, but not the next unit, and it stops at page boundaries.
  */
 #define PREFETCHED BI__LINE
 #define AHEAD 4096
 
 /*
- * Units of at least LONG_UNIT bytes go to the writer directly, and so do units of at least DIRECT_UNIT bytes if the
+ * Units of at least ALWAYS_DIRECT bytes go to the writer directly, and so do units of at least DIRECT_UNIT bytes if the
  * loops around them are long enough for prefetching. For other units, a call for each would cost more.
  */
-#define LONG_UNIT 1024
+#define ALWAYS_DIRECT 1024
 #define DIRECT_UNIT 128
 #define DIRECT_BYTES (4 * AHEAD)
 
@@ -96,7 +96,9 @@ static inline __attribute__((always_inline)) void prefetch_units(const struct li
 	const size_t unit = lines->run.unit, bytes = unit < AHEAD ? unit : AHEAD;
 	const int64_t end = first + some < count ? first + some : count;
 
-	for (int64_t i = first; unit >= PREFETCHED && i < end; i++)
+	if (unit < PREFETCHED || lines->run.src_step == 0)
+		return;
+	for (int64_t i = first; i < end; i++)
 		for (size_t at = 0; at < bytes; at += BI__LINE)
 			__builtin_prefetch(src + i * lines->run.src_step + at);
 }
@@ -155,11 +157,12 @@ static void stream_units(const struct lines *lines, unsigned char *dst, const un
 
 static void copy_some_of_rows(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
-	const int64_t ahead = 1 + AHEAD / (count * (int64_t)lines->run.unit);
+	const int64_t ahead = lines->writer ? 1 + AHEAD / (count * (int64_t)lines->run.unit) : 0;
 
 	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
-		/* Longer rows are prefetched while they are copied. */
-		if (lines->writer && ahead > 1 && i + ahead < lines->rows)
+		/* Longer rows are prefetched unit by unit while they are copied. For longer units that gains nothing.
+		 */
+		if (ahead > 1 && i + ahead < lines->rows)
 			prefetch_units(lines, src + ahead * lines->src_row, 0, count, count);
 		if (lines->writer)
 			stream_units(lines, dst, src, count);
@@ -234,8 +237,8 @@ static void choose_axes(struct lines *lines, const struct bi__plan *plan)
 /* Returns 1 if the writer reads the units from the source directly. */
 static int is_direct(const struct lines *lines, size_t unit)
 {
-	return unit >= LONG_UNIT ||
-	       (unit >= DIRECT_UNIT && (uint64_t)(lines->rows * lines->count) * unit >= DIRECT_BYTES);
+	return unit >= ALWAYS_DIRECT ||
+	       (unit >= DIRECT_UNIT && lines->src_x && (uint64_t)(lines->rows * lines->count) * unit >= DIRECT_BYTES);
 }
 
 static void set_up_lines(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)

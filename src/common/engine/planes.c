@@ -1,6 +1,6 @@
 /*
  * Transposes without the tables and buffers of tiles. Small results are written directly, with ordinary stores, unless
- * their rows are near each other in the cache. In large results, rows of a few units that follow each other, such as
+ * many rows share few sets of the cache. In large results, rows of a few units that follow each other, such as
  * the channels of pixels, are collected and streamed. Other rows are written directly where that takes less time than
  * tiles, which are streamed.
  */
@@ -29,11 +29,11 @@
 #define ROWS_IN_SET 4
 
 /*
- * Rows of the destination are near each other in the cache if they are in fewer than so many sets. Then a column of
- * many rows evicts the neighbours of its lines, which processors fetch in advance, before the next column uses them.
+ * Rows are written directly if the first SOME_ROWS are in so many different sets. In fewer sets, a column of many rows
+ * probably evicts lines that the next column completes, or that the processor has fetched for it.
  */
-#define SETS_OF_LARGE 2
-#define SETS_OF_SMALL 4
+#define SOME_ROWS 32
+#define LEAST_SETS 4
 
 /* A plane is dense along its height in the source, along its width in the destination. */
 struct planes {
@@ -146,27 +146,35 @@ static int is_streamed(const struct planes *planes)
 	return planes->dst_pitch == row_of(planes) && planes->width <= MOST_STREAMED && run_of(planes) >= LONG;
 }
 
+/* Returns the number of different sets of SOME_ROWS rows. */
+static int sets_of(int64_t pitch)
+{
+	uint64_t sets = 0;
+
+	for (int64_t i = 0; i < SOME_ROWS; i++)
+		sets |= (uint64_t)1 << i * pitch / BI__LINE % (SAME_SET / BI__LINE);
+	return __builtin_popcountll(sets);
+}
+
 /*
- * Returns 1 if the planes of a large result take less time directly than in tiles. Rows and runs have to be long or
- * near each other. Rows have to be in several sets of the cache, and so do the runs of units of 1 byte, of which a
- * block reads the most.
+ * Returns 1 if the planes of a result that tiles would stream take less time directly. Rows and runs have to be long,
+ * or follow each other closely. Rows have to be in different sets of the cache, and so do the runs of units of 1 byte,
+ * of which a block reads the most.
  */
-static int is_direct(const struct bi__engine_part *part, const struct planes *planes)
+static int is_direct_large(const struct bi__engine_part *part, const struct planes *planes)
 {
 	const int64_t src_pitch = llabs(planes->src_pitch);
 
-	return part->simd->scatters_here && part->simd->scatters_here() &&
-	       (row_of(planes) >= LONG || planes->dst_pitch == row_of(planes)) &&
+	return part->simd->scatters_here() && (row_of(planes) >= LONG || planes->dst_pitch == row_of(planes)) &&
 	       (run_of(planes) >= LONG || src_pitch <= 2 * run_of(planes)) &&
-	       different_sets(planes->dst_pitch, SETS_OF_LARGE) == SETS_OF_LARGE &&
-	       (planes->unit > 1 || different_sets(src_pitch, SETS_OF_LARGE) == SETS_OF_LARGE);
+	       sets_of(planes->dst_pitch) >= LEAST_SETS && (planes->unit > 1 || sets_of(src_pitch) >= LEAST_SETS);
 }
 
-/* Returns 1 if the planes of a small result take less time directly than in tiles. */
-static int is_spread(const struct bi__engine_part *part, const struct planes *planes)
+/* Returns 1 if the planes of a small result take less time directly than in tiles. Measured on x86-64 only. */
+static int is_direct_small(const struct bi__engine_part *part, const struct planes *planes)
 {
-	return part->plan->bytes < part->tiles_from || planes->height <= ROWS_IN_SET ||
-	       different_sets(planes->dst_pitch, SETS_OF_SMALL) == SETS_OF_SMALL;
+	return !part->simd->stream || part->plan->bytes < part->tiles_from || planes->height <= ROWS_IN_SET ||
+	       sets_of(planes->dst_pitch) >= LEAST_SETS;
 }
 
 /* Returns 1 if the last axis and the cross axis of the plan form planes that `turn` accepts. */
@@ -214,7 +222,7 @@ int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, co
 		bi__writer_finish(&planes.writer);
 		return 1;
 	}
-	if (part->streams ? !is_direct(part, &planes) : !is_spread(part, &planes))
+	if (part->streams ? !is_direct_large(part, &planes) : !is_direct_small(part, &planes))
 		return 0;
 	bi__walk_run(&walk, turn_plane, &planes, dst, src);
 	return 1;

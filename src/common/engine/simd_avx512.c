@@ -158,7 +158,10 @@ TARGET static void stream_lines(unsigned char *dst, const unsigned char *src, si
 		STREAM_LINE(dst, src);
 }
 
-/* Measured on AMD Zen 5 (1.2 to 2.9 times as fast) and on Intel's Xeon, where streaming is faster. */
+/*
+ * AMD Zen 5 takes 1.1 to 3.2 times as long if it streams. Of Intel's processors a Xeon was measured, which streams four
+ * times as many bytes in a second as it writes with ordinary stores to rows of up to 256 bytes.
+ */
 static int scatters_here(void)
 {
 	return __builtin_cpu_is("amd") != 0;

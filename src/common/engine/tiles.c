@@ -58,9 +58,8 @@ pack_units(unsigned char *to, const unsigned char *src, const struct bi__tile_of
 	}
 }
 
-/* Makes the units at these offsets adjacent. In its callers, its loops would have fewer registers, and be slower. */
-static __attribute__((noinline)) void pack(unsigned char *to, const unsigned char *src,
-					   const struct bi__tile_offsets *units, size_t unit)
+/* Makes the units at these offsets adjacent. */
+static void pack(unsigned char *to, const unsigned char *src, const struct bi__tile_offsets *units, size_t unit)
 {
 	if (unit == 1)
 		pack_units(to, src, units, unit, 1);
@@ -142,13 +141,17 @@ static void write_row(const struct bi__tiles *tiles, const struct batch *batch, 
 }
 
 /*
- * Large sources are prefetched: so many runs ahead, or for LARGE rows. Runs and units are far apart, so hardware
- * prefetching does not find them. In a small source, which may be in the cache, this takes longer than it saves.
+ * The source of tiles that are streamed is prefetched, because hardware prefetching does not find runs and units that
+ * are far apart: ONCE RUNS_AHEAD runs ahead, TWICE the run of the next tile, LARGE ROWS_AHEAD rows of units ahead. A
+ * smaller source is often in the cache, and prefetching it takes longer than it saves.
  */
 #define RUNS_AHEAD 16
 #define ROWS_AHEAD 8
 
-/* Prefetches what gather_row reads. `src` may be NULL. Inlined, because compilers drop calls without an effect. */
+/*
+ * Prefetches the run at `src`, which may be NULL. The elements of a run that shuffles gather are near each other.
+ * Inlined, because compilers drop calls without an effect.
+ */
 static inline __attribute__((always_inline)) void prefetch_run(const struct bi__tiles *tiles, const unsigned char *src)
 {
 	if (!tiles->streams || tiles->gathered > 1 || !src)
@@ -217,23 +220,23 @@ static void copy_twice(const struct bi__tiles *tiles, const struct batch *batch)
 			write_row(tiles, batch, k, i, row + i * (int64_t)tiles->c_pitch);
 }
 
-/* Prefetches the units of row i of LARGE, if they are in other lines of the source than those of the row before. */
+/* Prefetches the units of row i > 0 of LARGE, unless the first one is in the same line as that of the row before. */
 static inline __attribute__((always_inline)) void prefetch_row(const struct bi__tiles *tiles, const unsigned char *src,
 							       int64_t i)
 {
-	if (i >= tiles->rows.count || i * tiles->element % BI__LINE >= tiles->element)
+	const int64_t *at = tiles->lines.list + i;
+
+	if (i >= tiles->rows.count || (uintptr_t)(src + at[0]) / BI__LINE == (uintptr_t)(src + at[-1]) / BI__LINE)
 		return;
 	for (int64_t j = 0; j < tiles->reads.count; j++)
-		__builtin_prefetch(src + tiles->lines.list[i] + tiles->reads.list[j]);
+		__builtin_prefetch(src + at[0] + tiles->reads.list[j]);
 }
 
-/* Prefetching shorter units takes longer than it saves. */
-#define PREFETCHED_UNIT 12
-
-static void copy_large(const struct bi__tiles *tiles, const struct batch *batch)
+/* `prefetches` is a constant in each caller. */
+static inline __attribute__((always_inline)) void copy_rows(const struct bi__tiles *tiles, const struct batch *batch,
+							    int prefetches)
 {
 	const int is_direct = !tiles->streams && tiles->scattered == 1;
-	const int prefetches = tiles->streams && tiles->element >= PREFETCHED_UNIT;
 
 	for (int64_t i = 0; i < tiles->rows.count; i++) {
 		unsigned char *row = is_direct ? batch->dst[0] + tiles->rows.list[i] : tiles->c + BI__LINE;
@@ -244,6 +247,18 @@ static void copy_large(const struct bi__tiles *tiles, const struct batch *batch)
 		if (!is_direct)
 			write_row(tiles, batch, 0, i, row);
 	}
+}
+
+/* Prefetching shorter units takes longer than it saves. */
+#define PREFETCHED_UNIT 12
+
+/* Inlined, its loops would have too few registers, and be slower. */
+static __attribute__((noinline)) void copy_large(const struct bi__tiles *tiles, const struct batch *batch)
+{
+	if (tiles->streams && tiles->element >= PREFETCHED_UNIT)
+		copy_rows(tiles, batch, 1);
+	else
+		copy_rows(tiles, batch, 0);
 }
 
 static int64_t block_start(const struct bi__tile_axis *axis, int64_t i)
