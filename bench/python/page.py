@@ -173,15 +173,19 @@ where it is three times as fast as in memory. 10th percentile / median, all core
 | from 32 MiB on | 8 | .45 / 1.20 | .52 / 1.15 | 41 GB/s | 23 GB/s |
 
 One thread nearly fills the memory: a contiguous copy with all cores has 1.2 of the speed with one, so 1.8 is out of
-reach. From small to large arrays, the engine's speed falls by two fifths and that of `memcpy` by two thirds, so the memory
-is not what limits the engine most. Tiles of 1, 3 and 6 bytes with short axes pass two transposes and two buffers, or are
-moved unit by unit. These are the slowest classes (.15 to .30). Tried for them, by time against the engine as it is: rows of 512 and 1024 bytes 1.01 to
-1.07, runs of 512 and 2048 bytes .98 to 1.02, 16384 positions for each tile .98 to 1.02, tiles turned once from rows of
-32 to 96 bytes on .99 to 1.01 (and .45 to .85 for single layouts). With non-temporal stores
-from 2 MiB on, layouts of seed 1 take 1.15 to 1.23 times as long.
+reach. From small to large arrays, the engine's speed falls by two fifths and that of `memcpy` by two thirds, so the
+memory is not what limits the engine most. Tiles of 1, 3 and 6 bytes with short axes pass two transposes and two
+buffers, or are moved unit by unit. They are the slowest class.
+
+Tried for them, by time against the engine as it was on that day; above 1: the change takes less time:
+
+- rows of 512 and 1024 bytes: 1.01 to 1.07; runs of 512 and 2048 bytes, 16384 positions for each tile: .98 to 1.02
+- tiles turned once from rows of 32 to 96 bytes on: .99 to 1.01, and .45 to .85 for single layouts
+- non-temporal stores from 2 MiB on: .82 to .87 for layouts of seed 1
 
 Ten of the 200 layouts lose to a peer, all of them `linear` and `rows` of 2 to 17 MiB, seven to PyTorch with all cores
-and three to NumPy. Both write such results with ordinary stores, which stay in the cache.
+and three to NumPy. Nine of them have 8 MiB and more, which the engine streams to memory. The peers probably leave them
+in the cache.
 
 The engine of commit d6d57705 and that of this record in turns, three runs: the time of the old one divided by that of
 the new one. The last columns are one run without AVX-512.
