@@ -160,8 +160,7 @@ static void copy_some_of_rows(const struct lines *lines, unsigned char *dst, con
 	const int64_t ahead = lines->writer ? 1 + AHEAD / (count * (int64_t)lines->run.unit) : 0;
 
 	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
-		/* Longer rows are prefetched unit by unit while they are copied. For longer units that gains nothing.
-		 */
+		/* Longer rows are prefetched unit by unit while they are copied. */
 		if (ahead > 1 && i + ahead < lines->rows)
 			prefetch_units(lines, src + ahead * lines->src_row, 0, count, count);
 		if (lines->writer)

@@ -152,14 +152,14 @@ static int sets_of(int64_t pitch)
 	uint64_t sets = 0;
 
 	for (int64_t i = 0; i < SOME_ROWS; i++)
-		sets |= (uint64_t)1 << i * pitch / BI__LINE % (SAME_SET / BI__LINE);
+		sets |= (uint64_t)1 << (i * pitch / BI__LINE % (SAME_SET / BI__LINE));
 	return __builtin_popcountll(sets);
 }
 
 /*
  * Returns 1 if the planes of a result that tiles would stream take less time directly. Rows and runs have to be long,
- * or follow each other closely. Rows have to be in different sets of the cache, and so do the runs of units of 1 byte,
- * of which a block reads the most.
+ * or follow each other closely. Rows have to be in different sets of the cache. Runs have to be in different sets if a
+ * unit has 1 byte, because a block of such units reads the largest number of runs.
  */
 static int is_direct_large(const struct bi__engine_part *part, const struct planes *planes)
 {
