@@ -89,10 +89,48 @@ static void tables_have_an_offset_for_each_part(void **state)
 	assert_true(checked > 20);
 }
 
+/* Returns 1 if vectors of at most 16 bytes turn a source with this pitch where it is. */
+static int turns_source(const char *type, int64_t pitch, int streams)
+{
+	const int64_t size = dtype_of(type).item_size, shape[] = { 300, 256 }, strides[] = { size, pitch };
+	struct bi_layout to = layout_at(type, 0, 2, shape, NULL), from = layout_at(type, 0, 2, shape, strides);
+	struct bi__engine_part part = { .simd = &bi__simd_portable, .streams = streams };
+	struct bi__tiles tiles;
+	unsigned char *memory;
+	struct bi__plan plan;
+
+	bi__plan_make(&plan, &to, &from);
+	part.plan = &plan;
+	bi__tiles_choose(&tiles, &part);
+	bi__tiles_list(&tiles, plan.bytes);
+	memory = malloc((size_t)bi__tiles_place(&tiles, NULL));
+	assert_non_null(memory);
+	bi__tiles_place(&tiles, memory);
+	bi__tiles_list(&tiles, plan.bytes);
+	free(memory);
+	assert_int_equal(tiles.way, BI__TILES_ONCE);
+	return tiles.turns_source;
+}
+
+/* The source is turned where it is, unless its runs evict each other, or an access could pass its end. */
+static void sources_are_turned_where_they_fit(void **state)
+{
+	(void)state;
+	assert_true(turns_source("float32", 1200, 0));
+	assert_true(turns_source("float32", 4096, 0));
+	assert_true(turns_source("float32", 1200, 1));
+	assert_false(turns_source("float32", 4096, 1));
+	assert_true(turns_source("uint8", 333, 0));
+	assert_false(turns_source("uint8", 4096, 0));
+	assert_false(turns_source("bytes3", 1200, 0));
+	assert_false(turns_source("bytes6", 2400, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_have_an_offset_for_each_part),
+		cmocka_unit_test(sources_are_turned_where_they_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,10 +22,10 @@
 #define PANEL_ROWS 2048
 
 /*
- * On x86-64, lines whose addresses differ by SAME_SET bytes are in the same set of the first-level cache. A set holds
- * at least twice as many lines as a block has there.
+ * Addresses that differ by SAME_SET bytes are in the same set of the cache. A set holds at least twice as many lines as
+ * a block has there.
  */
-#define SAME_SET 4096
+#define SAME_SET (BI__SETS * BI__LINE)
 #define ROWS_IN_SET 4
 
 /*
@@ -152,7 +152,7 @@ static int sets_of(int64_t pitch)
 	uint64_t sets = 0;
 
 	for (int64_t i = 0; i < SOME_ROWS; i++)
-		sets |= (uint64_t)1 << (i * pitch / BI__LINE % (SAME_SET / BI__LINE));
+		sets |= (uint64_t)1 << (i * pitch / BI__LINE % BI__SETS);
 	return __builtin_popcountll(sets);
 }
 

@@ -51,6 +51,35 @@ static void start_lines(struct bi__tiles *tiles)
 	start_list(&tiles->lines, first);
 }
 
+/* A set of the first-level cache holds at least so many lines. */
+#define LINES_IN_SET 8
+
+/*
+ * Returns 1 if the runs that are turned together, and those that are prefetched meanwhile, fit into the sets of the
+ * cache: they are read 16 bytes at a time, and each line has to stay until all of it is read.
+ */
+static int fit_sets(const struct bi__tiles *tiles)
+{
+	const int64_t wanted = tiles->slots + (tiles->streams ? BI__RUNS_AHEAD : 0);
+	const int64_t runs = bi__tiles_minimum(wanted, tiles->reads.count);
+	uint64_t sets = 0;
+
+	for (int64_t i = 0; i < runs; i++)
+		sets |= (uint64_t)1 << ((uint64_t)tiles->reads.list[i] / BI__LINE % BI__SETS);
+	return __builtin_popcountll(sets) * LINES_IN_SET >= runs;
+}
+
+/*
+ * Returns 1 if runs are turned where they are in the source. Vectors of more than 16 bytes read more runs at the same
+ * time, and were not measured. Elements of 3 and 6 bytes are read beyond the end of a run, which may be the end of the
+ * source.
+ */
+static int can_turn_source(const struct bi__tiles *tiles)
+{
+	return tiles->simd->vector <= 16 && (tiles->element & (tiles->element - 1)) == 0 && tiles->gathered == 1 &&
+	       tiles->pieces.count == 1 && tiles->width >= tiles->slots && fit_sets(tiles);
+}
+
 static void list_once(struct bi__tiles *tiles)
 {
 	start_lines(tiles);
@@ -66,6 +95,14 @@ static void list_once(struct bi__tiles *tiles)
 			add_axis(&tiles->rows, axis->block, axis->dst);
 		}
 	}
+}
+
+/* The last turn of a tile may take more runs than there are. They are not used, and may be any run. */
+static void list_spare_reads(struct bi__tiles *tiles)
+{
+	for (int64_t i = 0; tiles->reads.list && i < BI__LINE; i++)
+		tiles->reads.list[tiles->reads.count + i] = tiles->reads.list[0];
+	tiles->turns_source = tiles->reads.list && can_turn_source(tiles);
 }
 
 /*
@@ -124,6 +161,8 @@ void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
 		list_twice(tiles);
 	else
 		list_once(tiles);
+	if (tiles->way == BI__TILES_ONCE)
+		list_spare_reads(tiles);
 	set_scatter(tiles, bytes);
 }
 
@@ -136,9 +175,10 @@ static void *take(unsigned char *base, int64_t *used, int64_t bytes)
 	return taken;
 }
 
-static void take_list(struct bi__tile_offsets *offsets, unsigned char *base, int64_t *used)
+/* `more`: entries after the last one. */
+static void take_list(struct bi__tile_offsets *offsets, int64_t more, unsigned char *base, int64_t *used)
 {
-	offsets->list = take(base, used, offsets->count * (int64_t)sizeof(*offsets->list));
+	offsets->list = take(base, used, (offsets->count + more) * (int64_t)sizeof(*offsets->list));
 }
 
 /* Returns a pitch with which rows do not evict each other from the caches. */
@@ -154,11 +194,11 @@ int64_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base)
 		bi__tiles_round_up(tiles->width, 16); /* elements that fill 16 bytes, whatever their size */
 	int64_t a = 0, c, used = 0;
 
-	take_list(&tiles->pieces, base, &used);
-	take_list(&tiles->reads, base, &used);
-	take_list(&tiles->blocks, base, &used);
-	tiles->lines.list = take(base, &used, (tiles->lines.count + BI__LINE) * (int64_t)sizeof(*tiles->lines.list));
-	take_list(&tiles->rows, base, &used);
+	take_list(&tiles->pieces, 0, base, &used);
+	take_list(&tiles->reads, BI__LINE, base, &used);
+	take_list(&tiles->blocks, 0, base, &used);
+	take_list(&tiles->lines, BI__LINE, base, &used);
+	take_list(&tiles->rows, 0, base, &used);
 	tiles->a_pitch = odd_lines(turned * tiles->element);
 	tiles->c_pitch = odd_lines(BI__LINE + bi__tiles_round_up(tiles->row, some) * tiles->element);
 	tiles->tile_pitch = odd_lines(rows * (int64_t)tiles->c_pitch);

@@ -13,6 +13,8 @@
  *
  *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
  *
+ *             Runs without long gaps are turned where they are, without `a`, if they fit into the cache.
+ *
  *     TWICE   units of 1 to 4 bytes, if they have. As many tiles as a lane has elements are turned together. Then
  *             the elements of all these tiles for one position are one lane, and lanes can be put into any order:
  *
@@ -142,10 +144,9 @@ static void write_row(const struct bi__tiles *tiles, const struct batch *batch, 
 
 /*
  * The source of tiles that are streamed is prefetched, because hardware prefetching does not find runs and units that
- * are far apart: ONCE RUNS_AHEAD runs ahead, TWICE the run of the next tile, LARGE ROWS_AHEAD rows of units ahead. A
- * smaller source is often in the cache, and prefetching it takes longer than it saves.
+ * are far apart: ONCE BI__RUNS_AHEAD runs ahead, TWICE the run of the next tile, LARGE ROWS_AHEAD rows of units ahead.
+ * A smaller source is often in the cache, and prefetching it takes longer than it saves.
  */
-#define RUNS_AHEAD 16
 #define ROWS_AHEAD 8
 
 /*
@@ -161,10 +162,10 @@ static inline __attribute__((always_inline)) void prefetch_run(const struct bi__
 			__builtin_prefetch(src + tiles->pieces.list[i] + at);
 }
 
-/* Returns the source of the run RUNS_AHEAD after run i, in this tile or in the next one, or NULL. */
+/* Returns the source of the run BI__RUNS_AHEAD after run i, in this tile or in the next one, or NULL. */
 static const unsigned char *run_ahead(const struct bi__tiles *tiles, const struct batch *batch, int64_t i)
 {
-	const int64_t ahead = i + RUNS_AHEAD, in_next = ahead - tiles->row;
+	const int64_t ahead = i + BI__RUNS_AHEAD, in_next = ahead - tiles->row;
 
 	if (in_next < 0)
 		return batch->src[0] + tiles->reads.list[ahead];
@@ -179,6 +180,18 @@ static void gather_row(const struct bi__tiles *tiles, unsigned char *to, const u
 		bi__run(&tiles->gather, to + i * tiles->span, src + tiles->pieces.list[i], tiles->gathered);
 }
 
+/* Turns the runs from number `at` on, as many as `turn` accepts. The last elements of a run may be turned again. */
+static void turn_source(const struct bi__tiles *tiles, unsigned char *c, const unsigned char *src, int64_t at)
+{
+	const bi__transpose_fn turn = tiles->simd->transpose[tiles->element];
+	const int64_t slots = tiles->slots, pitch = (int64_t)tiles->c_pitch, last = tiles->width - slots;
+	const int64_t *reads = tiles->reads.list + at;
+
+	turn(c, pitch, src, reads, tiles->width / slots * slots, BI__LANES * slots);
+	if (tiles->width % slots)
+		turn(c + last * pitch, pitch, src + last * tiles->element, reads, slots, BI__LANES * slots);
+}
+
 static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 {
 	const bi__transpose_fn turn = tiles->simd->transpose[tiles->element];
@@ -189,10 +202,15 @@ static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 	for (int64_t at = 0; at < tiles->row; at += some) {
 		for (int64_t i = at; i < bi__tiles_minimum(at + some, tiles->row); i++) {
 			prefetch_run(tiles, run_ahead(tiles, batch, i));
-			gather_row(tiles, tiles->a + (i - at) * (int64_t)tiles->a_pitch, batch->src[0] + reads[i]);
+			if (!tiles->turns_source)
+				gather_row(tiles, tiles->a + (i - at) * (int64_t)tiles->a_pitch,
+					   batch->src[0] + reads[i]);
 		}
-		turn(c + at * tiles->element, (int64_t)tiles->c_pitch, tiles->a, tiles->blocks.list,
-		     bi__tiles_round_up(tiles->width, tiles->slots), some);
+		if (tiles->turns_source)
+			turn_source(tiles, c + at * tiles->element, batch->src[0], at);
+		else
+			turn(c + at * tiles->element, (int64_t)tiles->c_pitch, tiles->a, tiles->blocks.list,
+			     bi__tiles_round_up(tiles->width, tiles->slots), some);
 	}
 	for (int64_t i = 0; i < tiles->rows.count; i++)
 		write_row(tiles, batch, 0, i, c + tiles->lines.list[i]);
