@@ -4,7 +4,7 @@ list(APPEND ordering_least
     host=24
     pocl-basic=125 pocl-pthread=315 pocl-two-devices=68 pocl-gpu-mask=315 pocl-inline=316
     cuda-11020-pools-0=560 cuda-12040-pools-0=560 cuda-11020-pools-1=560 cuda-12040-pools-1=560
-    cuda-seed-2=560 cuda-seed-3=560 cuda-seed-4=560
+    cuda-seed-2=560 cuda-seed-3=560 cuda-seed-4=560 seeds-cuda=560
     cuda-two-devices=202 cuda-opencl=204 opencl-cuda=166)
 
 get_property(ordering_tests DIRECTORY PROPERTY TESTS)
