@@ -153,8 +153,8 @@ struct direct_case {
 	const int64_t *shape, *written, *read;
 };
 
-/* Copies. Returns 1 if the result was copied as planes, without streaming. */
-static int is_direct(const struct direct_case *c, int (*scatters_here)(void), int streams)
+/* Copies with vectors of 16 or 64 bytes. Returns 1 if the result was copied as planes, without streaming. */
+static int is_direct(const struct direct_case *c, size_t vector, int (*scatters_here)(void), int streams)
 {
 	static unsigned char dst[ENGINE_BYTES], src[ENGINE_BYTES], expected[ENGINE_BYTES];
 	struct bi_layout to = layout_at(c->type, 0, c->ndim, c->shape, c->written);
@@ -165,7 +165,7 @@ static int is_direct(const struct direct_case *c, int (*scatters_here)(void), in
 
 	assert_inside(&to);
 	assert_inside(&from);
-	simd.vector = 16;
+	simd.vector = vector;
 	simd.stream = refuse_to_stream;
 	simd.scatters_here = scatters_here;
 	for (size_t i = 0; i < ENGINE_BYTES; i++)
@@ -199,8 +199,8 @@ static void large_planes_are_turned_where_processors_scatter(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		assert_int_equal(is_direct(&cases[i], yes, 1), cases[i].is_direct);
-		assert_false(is_direct(&cases[i], no, 1));
+		assert_int_equal(is_direct(&cases[i], 16, yes, 1), cases[i].is_direct);
+		assert_false(is_direct(&cases[i], 16, no, 1));
 	}
 }
 
@@ -220,9 +220,28 @@ static void small_planes_in_few_sets_are_left_to_tiles(void **state)
 		const struct direct_case many = { 0, 2, "float32", rows, written, read };
 		const struct direct_case few = { 1, 2, "float32", few_rows, written, read };
 
-		assert_int_equal(is_direct(&many, no, 0), cases[i].is_direct);
-		assert_true(is_direct(&few, no, 0));
+		assert_int_equal(is_direct(&many, 64, no, 0), cases[i].is_direct);
+		assert_true(is_direct(&many, 16, no, 0));
+		assert_true(is_direct(&few, 64, no, 0));
 	}
+}
+
+/* With vectors of 16 bytes, few sets are enough for units of 4 and 8 bytes, unless the runs are in one set. */
+static void short_vectors_need_few_sets(void **state)
+{
+	static const int64_t rows[] = { 100, 40 }, other[] = { 100, 60 };
+	static const int64_t read_2[] = { 2, 200 }, read_4[] = { 4, 400 }, read_8[] = { 8, 800 }, one_set[] = { 4, 4096 };
+	static const int64_t written_2[] = { 2048, 2 }, written_4[] = { 2048, 4 }, written_8[] = { 2048, 8 };
+	static const struct direct_case cases[] = {
+		{ 0, 2, "int16", other, written_2, read_2 },
+		{ 1, 2, "float32", rows, written_4, read_4 },
+		{ 1, 2, "float64", rows, written_8, read_8 },
+		{ 0, 2, "float32", rows, written_4, one_set },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+		assert_int_equal(is_direct(&cases[i], 16, no, 0), cases[i].is_direct);
 }
 
 static void only_small_dense_units_have_planes(void **state)
@@ -253,6 +272,7 @@ int main(void)
 		cmocka_unit_test(blocks_fit_the_sets_of_a_cache),
 		cmocka_unit_test(large_planes_are_turned_where_processors_scatter),
 		cmocka_unit_test(small_planes_in_few_sets_are_left_to_tiles),
+		cmocka_unit_test(short_vectors_need_few_sets),
 		cmocka_unit_test(only_small_dense_units_have_planes),
 	};
 
