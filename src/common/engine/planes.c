@@ -174,8 +174,8 @@ static int is_direct_large(const struct bi__engine_part *part, const struct plan
 }
 
 /*
- * Returns 1 if few sets are enough for the planes. On AMD Zen 3, vectors of 16 bytes then take 0.5 to 1.0 of the time of
- * tiles; on AMD Zen 5, vectors of 64 bytes take 1.5 to 2.2 of it.
+ * Returns 1 if few sets are enough for the planes. On AMD Zen 3, vectors of 16 bytes then take 0.5 to 1.0 of the time
+ * of tiles; on AMD Zen 5, vectors of 64 bytes take 1.5 to 2.2 of it.
  */
 static int needs_few_sets(const struct bi__engine_part *part, const struct planes *planes)
 {
