@@ -104,17 +104,20 @@ static int has_table(size_t unit, int64_t src_step)
 }
 #endif
 
-/* A vector of 16 bytes holds too few units of 4 bytes and more. */
+/* A vector of 16 bytes holds few units of 4 bytes and more, so they are worth few loads. */
 static void short_vectors_move_small_units(void **state)
 {
 	(void)state;
 #ifdef BI__SIMD_V128
 	assert_true(has_table(1, 4));
 	assert_true(has_table(2, 4));
-	assert_false(has_table(2, 8));
+	assert_true(has_table(2, 8));
+	assert_false(has_table(2, 10));
 	assert_true(has_table(3, -3));
+	assert_true(has_table(4, -4));
 	assert_false(has_table(4, 8));
 	assert_false(has_table(6, 12));
+	assert_false(has_table(8, -8));
 	assert_false(has_table(16, 48));
 #endif
 }

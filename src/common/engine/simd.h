@@ -18,6 +18,9 @@
  */
 #define BI__SHUFFLE_LOADS 75
 
+/* Up to this many loads of a period of one vector stay in registers. */
+#define BI__SHUFFLE_FEW 4
+
 /* One load of source bytes, and the places of these bytes in the vector that is assembled. */
 struct bi__shuffle_load {
 	int64_t offset; /* bytes from the source address of the period */

@@ -52,87 +52,15 @@ TARGET static inline __m512i load_lanes(const unsigned char *p, const unsigned c
 
 #include "common/engine/simd_transpose.inc"
 
-/* shuffle_one serves up to this many loads. With more loads, memory limits the speed. */
-#define MOST_LOADS 4
+#define VECTOR_AT(p) load_vector(p)
+#define ZERO _mm512_setzero_si512()
+#define MERGE(made, v, index) \
+	_mm512_mask_permutexvar_epi8(made, _knot_mask64(_mm512_movepi8_mask(index)), index, v)
+#define STREAM(p, v) _mm512_stream_si512((void *)(p), v)
 
-TARGET static inline void store_vector(unsigned char *dst, __m512i v, int streams)
-{
-	if (streams)
-		_mm512_stream_si512((void *)dst, v);
-	else
-		_mm512_storeu_si512((void *)dst, v);
-}
+#include "common/engine/simd_shuffle.inc"
 
-TARGET static inline __mmask64 bytes_from_load(__m512i index)
-{
-	return _knot_mask64(_mm512_movepi8_mask(index));
-}
-
-/* Shuffles periods of one vector. `count` is a constant in each caller, so the indices stay in registers. */
-TARGET static inline __attribute__((always_inline)) void shuffle_one(const struct bi__shuffle *shuffle,
-								     unsigned char *dst, const unsigned char *src,
-								     size_t periods, int count, int streams)
-{
-	__m512i index[MOST_LOADS];
-	const unsigned char *from[MOST_LOADS];
-
-	UNROLL for (int i = 0; i < count; i++)
-	{
-		index[i] = load_vector(shuffle->loads[i].index);
-		from[i] = src + shuffle->loads[i].offset;
-	}
-	for (int64_t at = 0; periods; periods--, at += shuffle->step, dst += BI__LINE) {
-		__m512i made = _mm512_permutexvar_epi8(index[0], load_vector(from[0] + at));
-
-		UNROLL for (int i = 1; i < count; i++) made = _mm512_mask_permutexvar_epi8(
-			made, bytes_from_load(index[i]), index[i], load_vector(from[i] + at));
-		store_vector(dst, made, streams);
-	}
-}
-
-/* Shuffles periods of any length. */
-TARGET static void shuffle_any(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-			       size_t periods, int streams)
-{
-	for (; periods; periods--, src += shuffle->step) {
-		__m512i made = _mm512_setzero_si512();
-
-		for (int i = 0; i < shuffle->count; i++) {
-			const struct bi__shuffle_load *from = &shuffle->loads[i];
-			__m512i index = load_vector(from->index);
-
-			made = _mm512_mask_permutexvar_epi8(made, bytes_from_load(index), index,
-							    load_vector(src + from->offset));
-			if (!from->last)
-				continue;
-			store_vector(dst, made, streams);
-			dst += BI__LINE;
-		}
-	}
-}
-
-TARGET static void shuffle_periods(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				   size_t periods, int streams)
-{
-	switch (shuffle->written == BI__LINE ? shuffle->count : 0) {
-	case 1:
-		shuffle_one(shuffle, dst, src, periods, 1, streams);
-		break;
-	case 2:
-		shuffle_one(shuffle, dst, src, periods, 2, streams);
-		break;
-	case 3:
-		shuffle_one(shuffle, dst, src, periods, 3, streams);
-		break;
-	case MOST_LOADS:
-		shuffle_one(shuffle, dst, src, periods, MOST_LOADS, streams);
-		break;
-	default:
-		shuffle_any(shuffle, dst, src, periods, streams);
-	}
-}
-
-#define STREAM_LINE(to, from) _mm512_stream_si512((void *)(to), load_vector(from))
+#define STREAM_LINE(to, from) STREAM(to, load_vector(from))
 #define PAGES 4
 #define PAGE_BYTES 4096
 

@@ -108,27 +108,11 @@ static int scatters_here(void)
 
 #endif
 
-TARGET static void shuffle_periods(const struct bi__shuffle *shuffle, unsigned char *dst, const unsigned char *src,
-				   size_t periods, int streams)
-{
-	for (; periods; periods--, src += shuffle->step) {
-		v128 made = { 0 };
+#define VECTOR_AT(p) load(p)
+#define ZERO (v128){ 0 }
+#define MERGE(made, v, index) ((made) | LOOK_UP(v, index))
 
-		for (int i = 0; i < shuffle->count; i++) {
-			const struct bi__shuffle_load *from = &shuffle->loads[i];
-
-			made |= LOOK_UP(load(src + from->offset), load(from->index));
-			if (!from->last)
-				continue;
-			if (streams)
-				STREAM(dst, made);
-			else
-				STORE(dst, made);
-			dst += sizeof(made);
-			made = (v128){ 0 };
-		}
-	}
-}
+#include "common/engine/simd_shuffle.inc"
 
 const struct bi__simd bi__simd_v128 = {
 	.name = "v128",
