@@ -313,6 +313,33 @@ static void long_runs_equal_the_naive_copy(void **state)
 	}
 }
 
+/* Rows repeat a run of a few units, which begins or ends the source. */
+static void repeated_runs_equal_the_naive_copy(void **state)
+{
+	(void)state;
+	for (int k = 0; bi__simd_all()[k]; k++) {
+		const struct bi__simd *simd = simd_at(k);
+
+		for (int64_t unit = 1; simd && unit <= 8; unit *= 2)
+			for (int64_t run = 2; run <= 20; run++) {
+				const int64_t shape[] = { 9, run, 200 / unit }, strides[] = { 0, unit, 0 };
+				struct bi_layout to, from;
+				struct bi_dtype dtype;
+				struct bi__plan plan;
+
+				assert_int_equal(bi_dtype_make(BI_VOID, 1, (uint32_t)unit, &dtype, NULL), BI_OK);
+				assert_int_equal(bi_layout_init(&to, dtype, 3, shape, NULL, 0, NULL), BI_OK);
+				assert_int_equal(bi_layout_init(&from, dtype, 3, shape, strides, 0, NULL), BI_OK);
+				bi__plan_make(&plan, &to, &from);
+				assert_int_equal(plan.kind, BI__PLAN_TILES);
+				source = fenced;
+				compare_all_ways(simd, &plan, (size_t)plan.bytes);
+				source = fenced + ROOM - run * unit;
+				compare_all_ways(simd, &plan, (size_t)plan.bytes);
+			}
+	}
+}
+
 static void make_plan(struct bi__plan *plan, int ndim, const int64_t *shape, const int *axes, uint32_t item_size)
 {
 	struct bi_layout dst, src;
@@ -582,6 +609,7 @@ int main(void)
 		cmocka_unit_test(runs_move_their_units_and_nothing_else),
 		cmocka_unit_test(long_runs_equal_the_naive_copy),
 		cmocka_unit_test(every_instruction_set_equals_the_naive_copy),
+		cmocka_unit_test(repeated_runs_equal_the_naive_copy),
 		cmocka_unit_test(strips_equal_the_naive_copy),
 		cmocka_unit_test(pieces_equal_the_naive_copy),
 		cmocka_unit_test(permutations_equal_the_naive_copy),

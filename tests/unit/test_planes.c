@@ -158,7 +158,9 @@ static int is_direct(const struct direct_case *c, size_t vector, int (*scatters_
 {
 	static unsigned char dst[ENGINE_BYTES], src[ENGINE_BYTES], expected[ENGINE_BYTES];
 	struct bi_layout to = layout_at(c->type, 0, c->ndim, c->shape, c->written);
-	struct bi_layout from = layout_at(c->type, 0, c->ndim, c->shape, c->read);
+	const int last = c->ndim - 1;
+	const int64_t offset = c->read[last] < 0 ? (1 - c->shape[last]) * c->read[last] : 0;
+	struct bi_layout from = layout_at(c->type, offset, c->ndim, c->shape, c->read);
 	struct bi__simd simd = bi__simd_portable;
 	struct bi__plan plan;
 	const struct bi__engine_part part = { .plan = &plan, .simd = &simd, .streams = streams };
@@ -175,7 +177,7 @@ static int is_direct(const struct direct_case *c, size_t vector, int (*scatters_
 	naive_copy(expected, &to, src, &from);
 	bi__plan_make(&plan, &to, &from);
 	assert_int_equal(plan.kind, BI__PLAN_TILES);
-	if (!bi__engine_planes(&part, dst, src))
+	if (!bi__engine_planes(&part, dst, src + plan.src_offset))
 		return 0;
 	assert_memory_equal(dst, expected, ENGINE_BYTES);
 	return 1;
@@ -226,22 +228,40 @@ static void small_planes_in_few_sets_are_left_to_tiles(void **state)
 	}
 }
 
-/* With vectors of 16 bytes, few sets are enough for units of 4 and 8 bytes, unless the runs are in one set. */
+/* With vectors of 16 bytes, few sets are enough for small planes of 4 and 8 bytes, unless the runs are in one set. */
 static void short_vectors_need_few_sets(void **state)
 {
+	static const int64_t backwards[] = { 4, -400 };
 	static const int64_t rows[] = { 100, 40 }, other[] = { 100, 60 };
-	static const int64_t read_2[] = { 2, 200 }, read_4[] = { 4, 400 }, read_8[] = { 8, 800 }, one_set[] = { 4, 4096 };
+	static const int64_t read_2[] = { 2, 200 }, read_4[] = { 4, 400 }, read_8[] = { 8, 800 },
+			     one_set[] = { 4, 4096 };
 	static const int64_t written_2[] = { 2048, 2 }, written_4[] = { 2048, 4 }, written_8[] = { 2048, 8 };
 	static const struct direct_case cases[] = {
-		{ 0, 2, "int16", other, written_2, read_2 },
-		{ 1, 2, "float32", rows, written_4, read_4 },
-		{ 1, 2, "float64", rows, written_8, read_8 },
-		{ 0, 2, "float32", rows, written_4, one_set },
+		{ 0, 2, "int16", other, written_2, read_2 },     { 1, 2, "float32", rows, written_4, read_4 },
+		{ 1, 2, "float64", rows, written_8, read_8 },    { 0, 2, "float32", rows, written_4, one_set },
+		{ 1, 2, "float32", rows, written_4, backwards },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
 		assert_int_equal(is_direct(&cases[i], 16, no, 0), cases[i].is_direct);
+}
+
+/* The size of the plan alone decides here. */
+static void short_vectors_need_more_sets_for_larger_planes(void **state)
+{
+	const int64_t shape[] = { 1024, 512 }, read[] = { 4, 4160 };
+	struct bi_layout to = layout_at("float32", 0, 2, shape, NULL), from = layout_at("float32", 0, 2, shape, read);
+	struct bi__simd simd = bi__simd_portable;
+	struct bi__plan plan;
+	const struct bi__engine_part part = { .plan = &plan, .simd = &simd };
+
+	(void)state;
+	simd.vector = 16;
+	simd.stream = refuse_to_stream;
+	bi__plan_make(&plan, &to, &from);
+	assert_int_equal(plan.bytes, 2 << 20);
+	assert_false(bi__engine_planes(&part, NULL, NULL));
 }
 
 static void only_small_dense_units_have_planes(void **state)
@@ -273,6 +293,7 @@ int main(void)
 		cmocka_unit_test(large_planes_are_turned_where_processors_scatter),
 		cmocka_unit_test(small_planes_in_few_sets_are_left_to_tiles),
 		cmocka_unit_test(short_vectors_need_few_sets),
+		cmocka_unit_test(short_vectors_need_more_sets_for_larger_planes),
 		cmocka_unit_test(only_small_dense_units_have_planes),
 	};
 

@@ -9,13 +9,14 @@
 /* Checks that the buffers begin with a line, in the order in which they are placed, and end before `end`. */
 static void check_buffers(const struct bi__tiles *tiles, const unsigned char *end)
 {
-	const unsigned char *const starts[] = { tiles->a, tiles->c, tiles->rest };
+	const unsigned char *const a = tiles->a ? tiles->a : tiles->c - BI__LINE;
+	const unsigned char *const starts[] = { a, tiles->c, tiles->rest };
 	const int64_t rest = tiles->along < 0 ? BI__LINE : tiles->rows.count * tiles->together * BI__LINE;
 
 	for (int i = 0; i < 3; i++)
 		assert_int_equal((uintptr_t)starts[i] % BI__LINE, 0);
-	assert_true(tiles->a < tiles->c && tiles->c < tiles->rest);
-	assert_true((const unsigned char *)(tiles->rows.list + tiles->rows.count) <= tiles->a);
+	assert_true(a < tiles->c && tiles->c < tiles->rest);
+	assert_true((const unsigned char *)(tiles->rows.list + tiles->rows.count) <= a);
 	assert_true(tiles->rest + rest <= end);
 }
 
@@ -89,16 +90,18 @@ static void tables_have_an_offset_for_each_part(void **state)
 	assert_true(checked > 20);
 }
 
-/* Returns 1 if vectors of at most 16 bytes turn a source with this pitch where it is. */
-static int turns_source(const char *type, int64_t pitch, int streams)
+/* Returns 1 if vectors of this size transpose rows of a source with this pitch directly, without a copy of its runs. */
+static int reads_directly(size_t vector, const char *type, int64_t rows, int64_t columns, int64_t pitch, int streams)
 {
-	const int64_t size = dtype_of(type).item_size, shape[] = { 300, 256 }, strides[] = { size, pitch };
+	const int64_t size = dtype_of(type).item_size, shape[] = { rows, columns }, strides[] = { size, pitch };
 	struct bi_layout to = layout_at(type, 0, 2, shape, NULL), from = layout_at(type, 0, 2, shape, strides);
-	struct bi__engine_part part = { .simd = &bi__simd_portable, .streams = streams };
+	struct bi__simd simd = bi__simd_portable;
+	struct bi__engine_part part = { .simd = &simd, .streams = streams };
 	struct bi__tiles tiles;
 	unsigned char *memory;
 	struct bi__plan plan;
 
+	simd.vector = vector;
 	bi__plan_make(&plan, &to, &from);
 	part.plan = &plan;
 	bi__tiles_choose(&tiles, &part);
@@ -109,28 +112,30 @@ static int turns_source(const char *type, int64_t pitch, int streams)
 	bi__tiles_list(&tiles, plan.bytes);
 	free(memory);
 	assert_int_equal(tiles.way, BI__TILES_ONCE);
-	return tiles.turns_source;
+	return !tiles.a;
 }
 
-/* The source is turned where it is, unless its runs evict each other, or an access could pass its end. */
-static void sources_are_turned_where_they_fit(void **state)
+/* Vectors of 16 bytes read runs directly, unless these evict each other, or an access could pass their ends. */
+static void runs_that_fit_are_read_directly(void **state)
 {
 	(void)state;
-	assert_true(turns_source("float32", 1200, 0));
-	assert_true(turns_source("float32", 4096, 0));
-	assert_true(turns_source("float32", 1200, 1));
-	assert_false(turns_source("float32", 4096, 1));
-	assert_true(turns_source("uint8", 333, 0));
-	assert_false(turns_source("uint8", 4096, 0));
-	assert_false(turns_source("bytes3", 1200, 0));
-	assert_false(turns_source("bytes6", 2400, 0));
+	assert_true(reads_directly(16, "float32", 300, 256, 1200, 0));
+	assert_false(reads_directly(0, "float32", 300, 256, 1200, 0));
+	assert_false(reads_directly(BI__LINE, "float32", 300, 256, 1200, 0));
+	assert_true(reads_directly(16, "float32", 300, 256, 4096, 0));
+	assert_true(reads_directly(16, "float32", 300, 256, 1200, 1));
+	assert_false(reads_directly(16, "float32", 300, 256, 4096, 1));
+	assert_true(reads_directly(16, "uint8", 300, 256, 333, 0));
+	assert_false(reads_directly(16, "uint8", 300, 256, 4096, 0));
+	assert_false(reads_directly(16, "bytes3", 300, 256, 1200, 0));
+	assert_false(reads_directly(16, "bytes6", 300, 256, 2400, 0));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_have_an_offset_for_each_part),
-		cmocka_unit_test(sources_are_turned_where_they_fit),
+		cmocka_unit_test(runs_that_fit_are_read_directly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

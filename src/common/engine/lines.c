@@ -12,6 +12,7 @@ struct lines {
 	int64_t batch; /* units of a line that are moved before the loop goes to the next row */
 	int dense; /* the units of the destination are adjacent */
 	int direct; /* units go to the writer directly, not through its buffer */
+	int prefetches; /* the next rows are prefetched */
 	struct bi__run run;
 	struct bi__writer *writer; /* or NULL */
 };
@@ -155,14 +156,31 @@ static void stream_units(const struct lines *lines, unsigned char *dst, const un
 	}
 }
 
+/*
+ * Prefetches the lines of a row of short units that the source has in reverse order, near each other. Hardware
+ * prefetching finds such rows only if the order is not reversed.
+ */
+static inline __attribute__((always_inline)) void prefetch_reversed(const struct lines *lines, const unsigned char *src,
+								    int64_t count)
+{
+	const int64_t step = lines->run.src_step;
+
+	if (step >= 0 || step < -BI__LINE)
+		return;
+	for (int64_t at = (count - 1) * step; at < (int64_t)lines->run.unit; at += BI__LINE)
+		__builtin_prefetch(src + at);
+}
+
 static void copy_some_of_rows(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
-	const int64_t ahead = lines->writer ? 1 + AHEAD / (count * (int64_t)lines->run.unit) : 0;
+	const int64_t ahead = lines->prefetches ? 1 + AHEAD / (count * (int64_t)lines->run.unit) : 0;
 
 	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
 		/* Longer rows are prefetched unit by unit while they are copied. */
-		if (ahead > 1 && i + ahead < lines->rows)
+		if (ahead > 1 && i + ahead < lines->rows) {
 			prefetch_units(lines, src + ahead * lines->src_row, 0, count, count);
+			prefetch_reversed(lines, src + ahead * lines->src_row, count);
+		}
 		if (lines->writer)
 			stream_units(lines, dst, src, count);
 		else
@@ -240,6 +258,9 @@ static int is_direct(const struct lines *lines, size_t unit)
 	       (unit >= DIRECT_UNIT && lines->src_x && (uint64_t)(lines->rows * lines->count) * unit >= DIRECT_BYTES);
 }
 
+/* Reversed rows of at least this many bytes in all are prefetched. The source of fewer is often in the cache. */
+#define UNCACHED ((uint64_t)512 << 10)
+
 static void set_up_lines(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)
 {
 	const struct bi__plan *plan = part->plan;
@@ -254,6 +275,7 @@ static void set_up_lines(struct lines *lines, const struct bi__engine_part *part
 	lines->dst_row = lines->y < 0 ? 0 : plan->dst_strides[lines->y];
 	lines->src_row = lines->y < 0 ? 0 : plan->src_strides[lines->y];
 	lines->direct = is_direct(lines, plan->unit);
+	lines->prefetches = lines->writer || (lines->src_x < 0 && plan->unit < PREFETCHED && plan->bytes >= UNCACHED);
 	bi__run_init(&lines->run, part->simd,
 		     &(struct bi__run_axis){ plan->unit, lines->dst_x, lines->src_x, plan->bytes });
 }

@@ -25,8 +25,12 @@ void bi__engine_copy_tuned(const struct bi__engine_tuning *tuning, const struct 
 /* Along the source, a plan is cut at multiples of this many bytes: processors fetch cache lines in pairs. */
 #define BI__PANEL 128
 
-/* On x86-64, lines whose addresses differ by this many lines are in the same set of the first-level cache. */
+/*
+ * On x86-64, lines whose addresses differ by BI__SETS lines are in the same set of the first-level cache. A set holds at
+ * least BI__LINES_IN_SET lines. Other processors were not measured.
+ */
 #define BI__SETS 64
+#define BI__LINES_IN_SET 8
 
 /* A plan without an axis is cut at multiples of this many bytes. */
 #define BI__PAGE 4096

@@ -1,8 +1,8 @@
 /*
  * Transposes without the tables and buffers of tiles. Small results are written directly, with ordinary stores, unless
- * many rows share few sets of the cache. In large results, rows of a few units that follow each other, such as
- * the channels of pixels, are collected and streamed. Other rows are written directly where that takes less time than
- * tiles, which are streamed.
+ * many rows share few sets of the cache; vectors of 16 bytes write units of 4 and 8 bytes directly also then. In large
+ * results, rows of a few units that follow each other, such as the channels of pixels, are collected and streamed.
+ * Other rows are written directly where that takes less time than tiles, which are streamed.
  */
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@
  * a block has there.
  */
 #define SAME_SET (BI__SETS * BI__LINE)
-#define ROWS_IN_SET 4
+#define ROWS_IN_SET (BI__LINES_IN_SET / 2)
 
 /*
  * Rows are written directly if the first SOME_ROWS are in so many different sets. In fewer sets, a column of many rows
@@ -35,7 +35,7 @@
 #define SOME_ROWS 32
 #define LEAST_SETS 4
 
-/* Fewer sets may be enough for results of at most this many bytes. */
+/* Fewer sets may be enough for plans of at most this many bytes. Those of several threads are parts of a larger one. */
 #define FEW_SETS_BYTES ((uint64_t)1 << 20)
 
 /* A plane is dense along its height in the source, along its width in the destination. */
@@ -174,12 +174,12 @@ static int is_direct_large(const struct bi__engine_part *part, const struct plan
 }
 
 /*
- * Returns 1 if few sets are enough for the planes. On AMD Zen 3, vectors of 16 bytes then take 0.5 to 1.0 of the time
- * of tiles; on AMD Zen 5, vectors of 64 bytes take 1.5 to 2.2 of it.
+ * Returns 1 if the rows of the planes may be in few sets. The runs must not all be in one set. On AMD Zen 3, vectors of
+ * 16 bytes then take 0.5 to 1.0 of the time of tiles; on AMD Zen 5, vectors of 64 bytes take 1.5 to 2.2 of it.
  */
-static int needs_few_sets(const struct bi__engine_part *part, const struct planes *planes)
+static int few_sets_are_enough(const struct bi__engine_part *part, const struct planes *planes)
 {
-	return part->simd->vector <= 16 && planes->unit >= 4 && part->plan->bytes <= FEW_SETS_BYTES &&
+	return part->simd->vector == 16 && planes->unit >= 4 && part->plan->bytes <= FEW_SETS_BYTES &&
 	       sets_of(llabs(planes->src_pitch)) > 1;
 }
 
@@ -187,7 +187,7 @@ static int needs_few_sets(const struct bi__engine_part *part, const struct plane
 static int is_direct_small(const struct bi__engine_part *part, const struct planes *planes)
 {
 	return !part->simd->stream || part->plan->bytes < part->tiles_from || planes->height <= ROWS_IN_SET ||
-	       sets_of(planes->dst_pitch) >= LEAST_SETS || needs_few_sets(part, planes);
+	       sets_of(planes->dst_pitch) >= LEAST_SETS || few_sets_are_enough(part, planes);
 }
 
 /* Returns 1 if the last axis and the cross axis of the plan form planes that `turn` accepts. */

@@ -54,8 +54,7 @@ TARGET static inline __m512i load_lanes(const unsigned char *p, const unsigned c
 
 #define VECTOR_AT(p) load_vector(p)
 #define ZERO _mm512_setzero_si512()
-#define MERGE(made, v, index) \
-	_mm512_mask_permutexvar_epi8(made, _knot_mask64(_mm512_movepi8_mask(index)), index, v)
+#define MERGE(made, v, index) _mm512_mask_permutexvar_epi8(made, _knot_mask64(_mm512_movepi8_mask(index)), index, v)
 #define STREAM(p, v) _mm512_stream_si512((void *)(p), v)
 
 #include "common/engine/simd_shuffle.inc"

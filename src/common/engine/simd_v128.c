@@ -109,7 +109,7 @@ static int scatters_here(void)
 #endif
 
 #define VECTOR_AT(p) load(p)
-#define ZERO (v128){ 0 }
+#define ZERO ((v128){ 0 })
 #define MERGE(made, v, index) ((made) | LOOK_UP(v, index))
 
 #include "common/engine/simd_shuffle.inc"

@@ -51,32 +51,31 @@ static void start_lines(struct bi__tiles *tiles)
 	start_list(&tiles->lines, first);
 }
 
-/* A set of the first-level cache holds at least so many lines. */
-#define LINES_IN_SET 8
-
 /*
- * Returns 1 if the runs that are turned together, and those that are prefetched meanwhile, fit into the sets of the
- * cache: they are read 16 bytes at a time, and each line has to stay until all of it is read.
+ * Returns 1 if no set of the cache gets more lines than it holds from the runs that are transposed together and those
+ * that are prefetched meanwhile. A run is read 16 bytes at a time, so its line must stay until all of it is read.
  */
 static int fit_sets(const struct bi__tiles *tiles)
 {
 	const int64_t wanted = tiles->slots + (tiles->streams ? BI__RUNS_AHEAD : 0);
 	const int64_t runs = bi__tiles_minimum(wanted, tiles->reads.count);
-	uint64_t sets = 0;
+	unsigned char lines[BI__SETS] = { 0 };
 
 	for (int64_t i = 0; i < runs; i++)
-		sets |= (uint64_t)1 << ((uint64_t)tiles->reads.list[i] / BI__LINE % BI__SETS);
-	return __builtin_popcountll(sets) * LINES_IN_SET >= runs;
+		if (++lines[(uint64_t)tiles->reads.list[i] / BI__LINE % BI__SETS] > BI__LINES_IN_SET)
+			return 0;
+	return 1;
 }
 
 /*
- * Returns 1 if runs are turned where they are in the source. Vectors of more than 16 bytes read more runs at the same
- * time, and were not measured. Elements of 3 and 6 bytes are read beyond the end of a run, which may be the end of the
- * source.
+ * Returns 1 if runs are transposed from the source directly. Only vectors of 16 bytes do so: longer ones read more runs
+ * at the same time, and were not measured; portable C reads one unit of each of many runs, and takes up to three times
+ * as long. A run shorter than a lane, and elements of 3 and 6 bytes, would be read beyond the ends of the run, which
+ * may be those of the source.
  */
-static int can_turn_source(const struct bi__tiles *tiles)
+static int needs_no_gather(const struct bi__tiles *tiles)
 {
-	return tiles->simd->vector <= 16 && (tiles->element & (tiles->element - 1)) == 0 && tiles->gathered == 1 &&
+	return tiles->simd->vector == 16 && (tiles->element & (tiles->element - 1)) == 0 && tiles->gathered == 1 &&
 	       tiles->pieces.count == 1 && tiles->width >= tiles->slots && fit_sets(tiles);
 }
 
@@ -97,12 +96,14 @@ static void list_once(struct bi__tiles *tiles)
 	}
 }
 
-/* The last turn of a tile may take more runs than there are. They are not used, and may be any run. */
+/*
+ * The last transpose of a tile may read more runs than the tile has. Nothing uses what it makes of these spare runs, so
+ * each is the first run again.
+ */
 static void list_spare_reads(struct bi__tiles *tiles)
 {
-	for (int64_t i = 0; tiles->reads.list && i < BI__LINE; i++)
+	for (int64_t i = 0; i < BI__LINE; i++)
 		tiles->reads.list[tiles->reads.count + i] = tiles->reads.list[0];
-	tiles->turns_source = tiles->reads.list && can_turn_source(tiles);
 }
 
 /*
@@ -161,8 +162,11 @@ void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
 		list_twice(tiles);
 	else
 		list_once(tiles);
-	if (tiles->way == BI__TILES_ONCE)
+	if (tiles->way == BI__TILES_ONCE && tiles->reads.list) {
 		list_spare_reads(tiles);
+		if (needs_no_gather(tiles))
+			tiles->a = NULL;
+	}
 	set_scatter(tiles, bytes);
 }
 

@@ -13,7 +13,8 @@
  *
  *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
  *
- *             Runs without long gaps are turned where they are, without `a`, if they fit into the cache.
+ *             With vectors of 16 bytes, runs of units of 1, 2, 4 and 8 bytes are transposed from the source directly,
+ *             without `a`, if their gaps are short and they do not evict each other from the cache.
  *
  *     TWICE   units of 1 to 4 bytes, if they have. As many tiles as a lane has elements are turned together. Then
  *             the elements of all these tiles for one position are one lane, and lanes can be put into any order:
@@ -45,7 +46,7 @@ struct batch {
 	int first, last; /* 1: no tile before, after this one continues the rows */
 };
 
-/* Moves the first `size` bytes of a unit, and if it has more, the last ones. */
+/* Moves the first `size` bytes of a unit, and if it has more, its last `size` bytes. The two may overlap. */
 static inline __attribute__((always_inline)) void move_unit(unsigned char *to, const unsigned char *from, size_t unit,
 							    size_t size, int has_more)
 {
@@ -55,8 +56,8 @@ static inline __attribute__((always_inline)) void move_unit(unsigned char *to, c
 }
 
 /*
- * `size` and `has_more` are constants in each caller. Four units for each branch: a loop of one takes up to twice the
- * time where the code happens to lie across two lines of the cache (AMD Zen 3).
+ * `size` and `has_more` are constants in each caller. A branch follows after four units. With a branch after each unit,
+ * the loop takes up to twice the time if its code lies across two cache lines (AMD Zen 3).
  */
 static inline __attribute__((always_inline)) void pack_units(unsigned char *to, const unsigned char *src,
 							     const struct bi__tile_offsets *units, size_t unit,
@@ -202,7 +203,10 @@ static void gather_row(const struct bi__tiles *tiles, unsigned char *to, const u
 		bi__run(&tiles->gather, to + i * tiles->span, src + tiles->pieces.list[i], tiles->gathered);
 }
 
-/* Turns the runs from number `at` on, as many as `turn` accepts. The last elements of a run may be turned again. */
+/*
+ * Transposes as many runs as fill a line, from number `at` on. If the last elements of a run fill no lane, some before
+ * them are transposed again.
+ */
 static void turn_source(const struct bi__tiles *tiles, unsigned char *c, const unsigned char *src, int64_t at)
 {
 	const bi__transpose_fn turn = tiles->simd->transpose[tiles->element];
@@ -224,15 +228,15 @@ static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 	for (int64_t at = 0; at < tiles->row; at += some) {
 		for (int64_t i = at; i < bi__tiles_minimum(at + some, tiles->row); i++) {
 			prefetch_run(tiles, run_ahead(tiles, batch, i));
-			if (!tiles->turns_source)
+			if (tiles->a)
 				gather_row(tiles, tiles->a + (i - at) * (int64_t)tiles->a_pitch,
 					   batch->src[0] + reads[i]);
 		}
-		if (tiles->turns_source)
-			turn_source(tiles, c + at * tiles->element, batch->src[0], at);
-		else
+		if (tiles->a)
 			turn(c + at * tiles->element, (int64_t)tiles->c_pitch, tiles->a, tiles->blocks.list,
 			     bi__tiles_round_up(tiles->width, tiles->slots), some);
+		else
+			turn_source(tiles, c + at * tiles->element, batch->src[0], at);
 	}
 	for (int64_t i = 0; i < tiles->rows.count; i++)
 		write_row(tiles, batch, 0, i, c + tiles->lines.list[i]);

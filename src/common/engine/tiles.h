@@ -39,17 +39,16 @@ struct bi__tiles {
 	struct bi__run gather, scatter; /* from a source with gaps, to a row with gaps */
 	int64_t gathered, scattered; /* units that each moves in one call */
 	struct bi__tile_offsets pieces; /* source: the pieces of a row of `a` */
-	int turns_source; /* 1: ONCE: runs are turned where they are, without `a` */
-	/* ONCE: source of the rows of `a`, then BI__LINE times the first; LARGE: source of the units of a row */
+	/* ONCE: source of the rows of `a`, then the first again, BI__LINE times; LARGE: source of the units of a row */
 	struct bi__tile_offsets reads;
 	struct bi__tile_offsets blocks; /* the rows of one turn, in `a` */
 	struct bi__tile_offsets lines; /* the rows of a tile, in `c`; TWICE: their elements; LARGE: in the source */
 	struct bi__tile_offsets rows; /* destination: the rows of a tile */
 	size_t a_pitch, c_pitch, tile_pitch; /* bytes of a row of `a`, of a row of D, of all rows of a tile */
-	unsigned char *a, *c, *rest;
+	unsigned char *a, *c, *rest; /* `a` is NULL if ONCE transposes runs from the source directly */
 };
 
-/* ONCE prefetches so many runs ahead. */
+/* If ONCE streams, it prefetches the source so many runs ahead. */
 #define BI__RUNS_AHEAD 16
 
 /* Turns transpose elements of as many lanes together as fill a line. */
