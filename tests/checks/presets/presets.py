@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
-"""The presets that scripts/test does not build are configured, and have what scripts/fuzz runs.
+"""Configures the presets that CI does not build.
 
-Each preset must be configured without an error and have the targets of its build preset. Each regular expression that
-scripts/fuzz gives to the preset `long` must match a test.
+Each must have the targets of its build preset. Each test that scripts/fuzz runs with the preset `long`, and each target
+of its parsers, must exist.
 
-    presets.py SOURCE_DIR FOLDER CLANG
+    presets.py SOURCE_DIR FOLDER CMAKE CLANG
 """
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-
-PRESETS = ("debug", "quick", "fuzz", "long")
 
 
 def run(*command, folder):
@@ -22,39 +20,70 @@ def run(*command, folder):
     return done.stdout
 
 
-def configure(source, preset, build, clang):
+def not_in_ci(source, presets):
+    """Returns the presets that scripts/test does not build without an argument."""
+    line = re.search(r"set -- ((?:[a-z-]+ )+[a-z-]+)", (source / "scripts/test").read_text())
+    if not line:
+        sys.exit("scripts/test has no line with: set -- preset ...")
+    named = [preset["name"] for preset in presets["configurePresets"] if not preset.get("hidden")]
+    return [name for name in named if name not in line[1].split()]
+
+
+def configure(source, preset, build, cmake, clang):
     with_clang = [f"-DCMAKE_C_COMPILER={clang}"] if preset == "fuzz" else []
-    run("cmake", "--preset", preset, "-B", build, *with_clang, folder=source)
+    run(cmake, "--fresh", "--preset", preset, "-G", "Unix Makefiles", "-B", build, *with_clang, folder=source)
 
 
-def missing_targets(presets, preset, build):
+def missing_targets(presets, preset, build, cmake):
     """Returns the targets of the build preset that the build does not have."""
     wanted = next(p for p in presets["buildPresets"] if p["name"] == preset).get("targets", [])
-    present = set(re.findall(r"^\.\.\. (\S+)", run("cmake", "--build", build, "--target", "help", folder=build), re.M))
+    present = set(re.findall(r"^\.\.\. (\S+)", run(cmake, "--build", build, "--target", "help", folder=build), re.M))
     return [target for target in wanted if target not in present]
 
 
-def expressions_without_test(source, build):
-    """Returns the regular expressions of scripts/fuzz that match no test of the build."""
+def alternatives(expression):
+    """'^(a|b)-c' -> ['^a-c', '^b-c']: each must match a test."""
+    group = re.search(r"\(([^()]*)\)", expression)
+    if not group:
+        return [expression]
+    return [expression[:group.start()] + word + expression[group.end():] for word in group[1].split("|")]
+
+
+def expressions_without_test(script, build):
+    """Returns the expressions of scripts/fuzz that match no test of the build."""
     listed = json.loads(run("ctest", "--show-only=json-v1", folder=build))
     names = [test["name"] for test in listed["tests"]]
-    expressions = re.findall(r"\blong '([^']+)'", (source / "scripts/fuzz").read_text())
+    expressions = re.findall(r"\blong ['\"]([^'\"]+)['\"]", script)
     if not expressions:
         sys.exit("scripts/fuzz has no line with: long 'expression'")
-    return [expression for expression in expressions if not any(re.search(expression, name) for name in names)]
+    return [each for expression in expressions for each in alternatives(expression)
+            if not any(re.search(each, name) for name in names)]
+
+
+def parsers_without_target(script, presets):
+    """Returns the parsers that scripts/fuzz runs although its preset does not build them."""
+    loop = re.search(r"for target in ([a-z ]+);", script)
+    if not loop:
+        sys.exit("scripts/fuzz has no line with: for target in ...;")
+    built = next(p for p in presets["buildPresets"] if p["name"] == "fuzz")["targets"]
+    return [word for word in loop[1].split() if f"fuzz_{word}" not in built]
 
 
 def main():
-    source, folder, clang = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    source, folder, cmake, clang = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
     presets = json.loads((source / "CMakePresets.json").read_text())
-    failed = []
-    for preset in PRESETS:
+    script = (source / "scripts/fuzz").read_text()
+    names, failed = not_in_ci(source, presets), []
+    for preset in names:
         build = folder / preset
-        configure(source, preset, build, clang)
-        failed += [f"preset {preset} has no target {target}" for target in missing_targets(presets, preset, build)]
+        configure(source, preset, build, cmake, clang)
+        failed += [f"preset {preset} has no target {target}"
+                   for target in missing_targets(presets, preset, build, cmake)]
     failed += [f"no test of the preset long matches {expression}, which scripts/fuzz runs"
-               for expression in expressions_without_test(source, folder / "long")]
-    print("\n".join(failed) or f"presets: {', '.join(PRESETS)} are configured and have what scripts/fuzz runs")
+               for expression in expressions_without_test(script, folder / "long")]
+    failed += [f"scripts/fuzz runs fuzz_{word}, which the preset fuzz does not build"
+               for word in parsers_without_target(script, presets)]
+    print("\n".join(failed) or f"presets: {', '.join(names)} are configured and have what is run")
     sys.exit(bool(failed))
 
 
