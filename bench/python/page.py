@@ -115,7 +115,7 @@ arrays of its own, found them in the caches less often, and the same layouts gav
 #### Bounds
 
 **Random layouts.** Neither target is met here: .30 / .66 and .27 / .65 on the host, .29 / .65 and .22 / .61 on OpenCL
-CPU. In the last run ten of the 30 rows above miss theirs, two more about. The machine of the last two runs moved
+CPU. In the last run eight of the 30 rows above miss theirs, two more about. The machine of the last two runs moved
 half as many bytes in a second as that of the runs before, and was not steady, so the shares of these runs cannot be
 compared. The last-level cache has 32 MiB, so both arrays of a smaller `memcpy` can stay in it. 10th percentile /
 median, all cores, both seeds, 200 layouts:
@@ -184,7 +184,7 @@ turns, fastest of 20, ms:
 | (5, 2, 13, 128, 3, 128), random 26 of seed 2 | 5.22 | 3.74 | 2.84 | 1.95 |
 
 How the code of a loop lies in memory changes its speed on this processor by up to two. The same loop of a
-transposition took twice the time in one of three builds, in an engine that differs elsewhere.""",
+transpose took twice the time in one of three builds, whose sources differ elsewhere.""",
           ("x86-64-zen5-two-cores", "any"): """\
 #### Bounds
 
