@@ -232,6 +232,9 @@ static const struct bi__simd *simd_at(int index)
 	const struct bi__simd *simd = bi__simd_all()[index];
 
 	if (!simd->runs_here()) {
+#ifdef BI_TEST_AVX512
+		fail_msg("%s does not run with simulated instructions", simd->name);
+#endif
 		print_message("this processor has no %s\n", simd->name);
 		return NULL;
 	}

@@ -229,7 +229,7 @@ static void small_planes_in_few_sets_are_left_to_tiles(void **state)
 }
 
 /* With vectors of 16 bytes, few sets are enough for small planes of 4 and 8 bytes, unless the runs are in one set. */
-static void short_vectors_need_few_sets(void **state)
+static void few_sets_are_enough_for_short_vectors(void **state)
 {
 	static const int64_t backwards[] = { 4, -400 };
 	static const int64_t rows[] = { 100, 40 }, other[] = { 100, 60 };
@@ -248,8 +248,9 @@ static void short_vectors_need_few_sets(void **state)
 }
 
 /* The size of the plan alone decides here. */
-static void short_vectors_need_more_sets_for_larger_planes(void **state)
+static void few_sets_are_not_enough_for_larger_planes(void **state)
 {
+	static unsigned char dst[2 << 20], src[512 * 4160];
 	const int64_t shape[] = { 1024, 512 }, read[] = { 4, 4160 };
 	struct bi_layout to = layout_at("float32", 0, 2, shape, NULL), from = layout_at("float32", 0, 2, shape, read);
 	struct bi__simd simd = bi__simd_portable;
@@ -261,7 +262,9 @@ static void short_vectors_need_more_sets_for_larger_planes(void **state)
 	simd.stream = refuse_to_stream;
 	bi__plan_make(&plan, &to, &from);
 	assert_int_equal(plan.bytes, 2 << 20);
-	assert_false(bi__engine_planes(&part, NULL, NULL));
+	assert_false(bi__engine_planes(&part, dst, src));
+	plan.bytes = 1 << 20;
+	assert_true(bi__engine_planes(&part, dst, src));
 }
 
 static void only_small_dense_units_have_planes(void **state)
@@ -292,8 +295,8 @@ int main(void)
 		cmocka_unit_test(blocks_fit_the_sets_of_a_cache),
 		cmocka_unit_test(large_planes_are_turned_where_processors_scatter),
 		cmocka_unit_test(small_planes_in_few_sets_are_left_to_tiles),
-		cmocka_unit_test(short_vectors_need_few_sets),
-		cmocka_unit_test(short_vectors_need_more_sets_for_larger_planes),
+		cmocka_unit_test(few_sets_are_enough_for_short_vectors),
+		cmocka_unit_test(few_sets_are_not_enough_for_larger_planes),
 		cmocka_unit_test(only_small_dense_units_have_planes),
 	};
 

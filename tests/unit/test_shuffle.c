@@ -110,11 +110,13 @@ static void short_vectors_move_small_units(void **state)
 	(void)state;
 #ifdef BI__SIMD_V128
 	assert_true(has_table(1, 4));
+	assert_false(has_table(1, 6));
 	assert_true(has_table(2, 4));
 	assert_true(has_table(2, 8));
 	assert_false(has_table(2, 10));
 	assert_true(has_table(3, -3));
 	assert_true(has_table(4, -4));
+	assert_true(has_table(4, 2));
 	assert_false(has_table(4, 8));
 	assert_false(has_table(6, 12));
 	assert_false(has_table(8, -8));

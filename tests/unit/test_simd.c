@@ -14,6 +14,9 @@ static void the_best_runs_here(void **state)
 
 	(void)state;
 	assert_true(best->runs_here());
+#ifdef BI_TEST_AVX512
+	assert_string_equal(best->name, "avx512");
+#endif
 	while (all[i] != best)
 		assert_false(all[i++]->runs_here());
 	while (all[i + 1])

@@ -1,8 +1,8 @@
 /*
  * Transposes without the tables and buffers of tiles. Small results are written directly, with ordinary stores, unless
- * many rows share few sets of the cache; vectors of 16 bytes write units of 4 and 8 bytes directly also then. In large
- * results, rows of a few units that follow each other, such as the channels of pixels, are collected and streamed.
- * Other rows are written directly where that takes less time than tiles, which are streamed.
+ * many rows share few sets of the cache (few_sets_are_enough has an exception). In large results, rows of a few units
+ * that follow each other, such as the channels of pixels, are collected and streamed. Other rows are written directly
+ * where that takes less time than tiles, which are streamed.
  */
 #include <stdlib.h>
 
@@ -35,7 +35,10 @@
 #define SOME_ROWS 32
 #define LEAST_SETS 4
 
-/* Fewer sets may be enough for plans of at most this many bytes. Those of several threads are parts of a larger one. */
+/*
+ * Fewer sets may be enough if the plan has at most this many bytes. Where several threads copy, it is the plan of a
+ * chunk, so larger results qualify.
+ */
 #define FEW_SETS_BYTES ((uint64_t)1 << 20)
 
 /* A plane is dense along its height in the source, along its width in the destination. */
@@ -174,8 +177,9 @@ static int is_direct_large(const struct bi__engine_part *part, const struct plan
 }
 
 /*
- * Returns 1 if the rows of the planes may be in few sets. The runs must not all be in one set. On AMD Zen 3, vectors of
- * 16 bytes then take 0.5 to 1.0 of the time of tiles; on AMD Zen 5, vectors of 64 bytes take 1.5 to 2.2 of it.
+ * Returns 1 if planes take less time directly than in tiles also where their rows are in few sets. The runs must not
+ * all be in one set. On AMD Zen 3, vectors of 16 bytes take 0.5 to 1.0 of the time of tiles; on AMD Zen 5, vectors of
+ * 64 bytes take 1.5 to 2.2 of it.
  */
 static int few_sets_are_enough(const struct bi__engine_part *part, const struct planes *planes)
 {

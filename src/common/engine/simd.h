@@ -18,7 +18,10 @@
  */
 #define BI__SHUFFLE_LOADS 75
 
-/* Up to this many loads of a period of one vector stay in registers. */
+/*
+ * If a period is one vector of at most this many loads, the indices of its loads stay in registers. With more loads,
+ * memory limits the speed.
+ */
 #define BI__SHUFFLE_FEW 4
 
 /* One load of source bytes, and the places of these bytes in the vector that is assembled. */

@@ -14,7 +14,7 @@
  *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
  *
  *             With vectors of 16 bytes, runs of units of 1, 2, 4 and 8 bytes are transposed from the source directly,
- *             without `a`, if their gaps are short and they do not evict each other from the cache.
+ *             without `a`, if they fill a lane, their gaps are short, and they do not evict each other from the cache.
  *
  *     TWICE   units of 1 to 4 bytes, if they have. As many tiles as a lane has elements are turned together. Then
  *             the elements of all these tiles for one position are one lane, and lanes can be put into any order:

@@ -1,8 +1,8 @@
 /*
  * The AVX-512 instructions that src/common/engine/simd_avx512.c uses, in C, so that its code runs in the tests on every
- * x86-64 processor. Found before the compiler's own immintrin.h. The results are those of Intel's Intrinsics Guide; an
- * address that the instruction would refuse is a trap. The file is then compiled without AVX-512, and every processor
- * counts as one that has it.
+ * x86-64 processor. The tests find this file before the compiler's own immintrin.h. The results are those of Intel's
+ * Intrinsics Guide; a misaligned address of a non-temporal store ends the program. simd_avx512.c is compiled without
+ * AVX-512 then, and every processor counts as one that has it.
  */
 #ifndef BI_TESTS_AVX512_H
 #define BI_TESTS_AVX512_H
