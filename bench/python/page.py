@@ -148,8 +148,8 @@ Tried, by time against the engine as it is:
   c3ca26d2)
 - prefetching all lines of the next tile: 2.2 for items of 8 bytes in blocks of 896 bytes, 0.7 to 1.2 for nine others
 
-Planes are turned in blocks that fit the first-level cache, and most large ones without tiles (commit 12725a35). Old and
-new in turns, fastest copies of three turns, ms, of commit 981d2b62:
+Since commit 12725a35 planes are turned in blocks that fit the first-level cache, and most large ones without tiles. The
+engine before that commit and the one of commit 981d2b62 in turns, fastest copies of three turns, ms:
 
 | layout | 1 thread, before | now | all cores, before | now |
 |---|---|---|---|---|
@@ -163,9 +163,9 @@ new in turns, fastest copies of three turns, ms, of commit 981d2b62:
 | 33 planes of 400000 into pixels, float32 | 13.3 | 11.0 | 11.1 | 7.1 |
 
 After that, planes whose rows share few sets of the cache went to tiles, which takes less time on Zen 5 and more here.
-Since commit fd8272d1 vectors of 16 bytes turn them directly again, tiles read runs directly (commit 8ce1beed), and
-mirrored rows are shuffled and prefetched (commit e9963efa). Engine of commit 347b4051 and of commit e9963efa in
-turns, fastest of 20, ms:
+Since commit fd8272d1 vectors of 16 bytes turn those of units of 4 and 8 bytes directly again. Tiles read runs directly
+(commit 8ce1beed), and mirrored rows are shuffled and prefetched (commits c46c56e2 and e9963efa). The engines of commits
+347b4051 and e9963efa in turns, fastest of 20, ms:
 
 | layout | 1 thread, before | now | all cores, before | now |
 |---|---|---|---|---|

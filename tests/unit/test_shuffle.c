@@ -37,6 +37,7 @@ static void check_table(const struct bi__shuffle *shuffle, size_t vector, size_t
 	memset(to, 0xa5, sizeof(to));
 	assert_int_equal(shuffle->written, shuffle->units * unit);
 	assert_int_equal(shuffle->written % vector, 0);
+	assert_int_equal(shuffle->few, shuffle->written == vector && shuffle->count <= 4 ? shuffle->count : 0);
 	assert_int_equal(shuffle->step, (ptrdiff_t)shuffle->units * src_step);
 	check_reach(shuffle, vector, unit, src_step);
 	execute(shuffle, vector, to, src);

@@ -18,9 +18,8 @@ static int is_faster(const struct bi__shuffle *shuffle, size_t vector, size_t un
 {
 	const size_t moves = shuffle->units * (unit & (unit - 1) ? 2 : 1);
 	const size_t accesses = (size_t)shuffle->count + shuffle->written / vector;
-	const int in_registers = shuffle->written == vector && shuffle->count <= BI__SHUFFLE_FEW;
 
-	return vector > 16 || (in_registers ? 3 : 5) * accesses < 2 * moves;
+	return vector > 16 || (shuffle->few ? 3 : 5) * accesses < 2 * moves;
 }
 
 /* Writes to source[i], for byte `at` + i of the destination, its offset in the source. */
@@ -118,6 +117,7 @@ void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, 
 			return;
 		}
 	}
+	shuffle->few = shuffle->written == vector && shuffle->count <= BI__SHUFFLE_FEW ? shuffle->count : 0;
 	if (!is_faster(shuffle, vector, unit))
 		shuffle->count = 0;
 }

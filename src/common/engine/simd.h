@@ -19,8 +19,7 @@
 #define BI__SHUFFLE_LOADS 75
 
 /*
- * If a period is one vector of at most this many loads, the indices of its loads stay in registers. With more loads,
- * memory limits the speed.
+ * The indices of so many loads stay in registers if a period is one vector. With more loads, memory limits the speed.
  */
 #define BI__SHUFFLE_FEW 4
 
@@ -38,6 +37,7 @@ struct bi__shuffle_load {
  */
 struct bi__shuffle {
 	int count; /* number of loads; 0: no shuffle is used */
+	int few; /* `count` if a period is one vector of at most BI__SHUFFLE_FEW loads; else 0 */
 	size_t units, written;
 	int64_t step; /* bytes from the source address of a period to the source address of the next period */
 	int64_t spare; /* if units overlap in the source: units after a period, which its loads may reach */

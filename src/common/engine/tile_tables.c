@@ -52,9 +52,10 @@ static void start_lines(struct bi__tiles *tiles)
 }
 
 /*
- * Counts the first line of each of the first runs, as many as are transposed together and prefetched meanwhile. Returns
- * 1 if no set of the cache gets more than it holds. A run is read 16 bytes at a time, so its line must stay until all
- * of it is read. The other lines of a run are in the sets after it.
+ * Returns 1 if no set of the cache gets more lines than it holds from the runs that are transposed together and those
+ * that are prefetched meanwhile. A run is read 16 bytes at a time, so its current line must stay until all of that line
+ * is read. The function counts only the first line of each run, because all runs advance together: their next lines
+ * are in the next sets.
  */
 static int fit_sets(const struct bi__tiles *tiles)
 {
@@ -71,8 +72,8 @@ static int fit_sets(const struct bi__tiles *tiles)
 /*
  * Returns 1 if runs are transposed from the source directly. Only vectors of 16 bytes do so: longer ones read more runs
  * at the same time, and were not measured; portable C reads one unit of each of many runs, and takes up to three times
- * as long as with `a`. A run shorter than a lane would be read before its start, elements of 3 and 6 bytes after its
- * end. There the source may have ended.
+ * as long as with `a`. A run shorter than a lane would be read before its start, and one of elements of 3 or 6 bytes
+ * after its end. These bytes may be outside of the source.
  */
 static int needs_no_gather(const struct bi__tiles *tiles)
 {

@@ -56,8 +56,9 @@ static inline __attribute__((always_inline)) void move_unit(unsigned char *to, c
 }
 
 /*
- * `size` and `has_more` are constants in each caller. A branch follows after four units. With a branch after each unit,
- * the loop takes up to twice the time if its code lies across two cache lines (AMD Zen 3).
+ * Makes the units at these offsets adjacent. `size` and `has_more` are constants in each caller. A branch follows after
+ * four units. With a branch after each unit, the loop takes up to twice the time if its code lies across two cache
+ * lines (AMD Zen 3).
  */
 static inline __attribute__((always_inline)) void pack_units(unsigned char *to, const unsigned char *src,
 							     const struct bi__tile_offsets *units, size_t unit,
@@ -75,7 +76,7 @@ static inline __attribute__((always_inline)) void pack_units(unsigned char *to, 
 		move_unit(to, src + list[0], unit, size, has_more);
 }
 
-/* Makes the units at these offsets adjacent. */
+/* Does what pack_units does, with the `size` and `has_more` of this unit. */
 static void pack(unsigned char *to, const unsigned char *src, const struct bi__tile_offsets *units, size_t unit)
 {
 	if (unit == 1)

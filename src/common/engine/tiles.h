@@ -60,7 +60,10 @@ struct bi__tiles {
 /* Chooses the axes, blocks and rows of the tiles of a part. */
 void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *part);
 
-/* Fills the tables of offsets. While they have no memory, only their lengths are computed. */
+/*
+ * Fills the tables of offsets. While they have no memory, only their lengths are computed. With memory, sets `a` to NULL
+ * if runs are transposed from the source directly.
+ */
 void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes);
 
 /* Places tables and buffers in the memory at `base`. Returns their bytes. If `base` is NULL, they are only counted. */

@@ -83,7 +83,7 @@ def main():
                for expression in expressions_without_test(script, folder / "long")]
     failed += [f"scripts/fuzz runs fuzz_{word}, which the preset fuzz does not build"
                for word in parsers_without_target(script, presets)]
-    print("\n".join(failed) or f"presets: {', '.join(names)} are configured and have their targets, and the tests that scripts/fuzz runs")
+    print("\n".join(failed) or f"presets: {', '.join(names)} have their targets, and the tests that scripts/fuzz runs")
     sys.exit(bool(failed))
 
 
