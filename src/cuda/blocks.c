@@ -124,7 +124,7 @@ int bi__cuda_copy_blocks(const struct bi__cuda_job *job, struct bi_error *err)
 
 	if (is_of_host(job->dst) && is_of_host(job->src))
 		return copy_by_kernel(job, to, from, err);
-	if (job->plan->kind == BI__PLAN_LINEAR)
+	if (job->plan->kind == BI_PLAN_LINEAR)
 		return copy_linear(job, err);
 	return bi__cuda_copy_nest(job, to, from, err);
 }

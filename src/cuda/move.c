@@ -124,7 +124,7 @@ static int is_worth_reading_in_place(const struct bi__plan *plan, int writes)
 {
 	int last = plan->ndim - 1;
 	int64_t step =
-		writes ? plan->dst_strides[last] : plan->src_strides[plan->kind == BI__PLAN_TILES ? plan->cross : last];
+		writes ? plan->dst_strides[last] : plan->src_strides[plan->kind == BI_PLAN_TILES ? plan->cross : last];
 
 	return plan->unit >= SECTOR || (step < 0 ? -step : step) <= 2 * (int64_t)plan->unit;
 }
@@ -148,7 +148,7 @@ static int run_job(struct bi__cuda_job *job, struct bi_error *err)
 		return bi__cuda_fill(job, err);
 	if (job->dst->block && job->src->block)
 		return bi__cuda_copy_blocks(job, err);
-	if (job->plan->kind != BI__PLAN_LINEAR)
+	if (job->plan->kind != BI_PLAN_LINEAR)
 		return copy_host_nest(job, err);
 	return copy_host_linear(job, err);
 }
@@ -174,7 +174,7 @@ static int run_timed(struct bi__cuda_job *job, uintptr_t *event, struct bi_error
 /* Returns true for few bytes that the calling thread is going to wait for. */
 static int is_short_read(const struct bi__cuda_job *job)
 {
-	return !job->dst->block && job->dst->borrowed && job->plan->kind == BI__PLAN_LINEAR &&
+	return !job->dst->block && job->dst->borrowed && job->plan->kind == BI_PLAN_LINEAR &&
 	       job->plan->unit <= BI__CUDA_SLOT && !bi__cuda_is_of_host(job->src->block) && !job->queue->per_thread;
 }
 

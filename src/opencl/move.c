@@ -89,7 +89,7 @@ static int copy_host(const struct job *job, struct bi_error *err)
 {
 	struct bi__rect rect;
 
-	if (job->plan->kind == BI__PLAN_LINEAR)
+	if (job->plan->kind == BI_PLAN_LINEAR)
 		return copy_host_linear(job, err);
 	if (is_box(job->plan, &rect))
 		return copy_host_box(job, &rect, err);
@@ -176,7 +176,7 @@ static inline int copy_blocks(const struct job *job, struct bi_error *err)
 	struct bi__opencl_place dst = place_of(job->dst), src = place_of(job->src);
 	const struct bi__plan *plan = job->plan;
 
-	if (plan->kind != BI__PLAN_LINEAR)
+	if (plan->kind != BI_PLAN_LINEAR)
 		return bi__opencl_launch(&job->command, plan, &dst, &src, err);
 	return bi__cl_check(bi__cl->EnqueueCopyBuffer(
 				    job->command.queue, src.buffer, dst.buffer, src.offset + (size_t)plan->src_offset,
@@ -283,7 +283,7 @@ static int fill_pattern(const struct job *job, const struct bi__opencl_place *ds
 static int is_native(const struct job *job)
 {
 	return (job->command.opencl->capabilities & BI_CAP_NATIVE_COPY) &&
-	       (job->plan->kind != BI__PLAN_LINEAR || bi__engine_beats_memcpy(job->plan));
+	       (job->plan->kind != BI_PLAN_LINEAR || bi__engine_beats_memcpy(job->plan));
 }
 
 static inline int copy_between(const struct job *job, struct bi_error *err)
@@ -323,7 +323,7 @@ static int copy_immediate(const struct job *job, struct bi_error *err)
 		return fill_pattern(job, &dst, to, err);
 	if ((job->command.opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES)
 		return copy_native(job, err);
-	if (job->plan->kind != BI__PLAN_LINEAR && job->plan->unit <= BI__FILL_BYTES)
+	if (job->plan->kind != BI_PLAN_LINEAR && job->plan->unit <= BI__FILL_BYTES)
 		return bi__opencl_launch_fill(&job->command, job->plan, &dst, job->src->host, err);
 	return copy_through_buffer(job, err);
 }

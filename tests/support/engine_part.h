@@ -18,7 +18,7 @@ static inline void assert_inside(const struct bi_layout *layout)
 }
 
 /* Copies between the layouts with every instruction set that runs here, with and without non-temporal stores. */
-static inline void check_engine_part(engine_part_fn fn, enum bi__plan_kind kind, const struct bi_layout *to,
+static inline void check_engine_part(engine_part_fn fn, enum bi_plan_kind kind, const struct bi_layout *to,
 				     const struct bi_layout *from)
 {
 	static unsigned char *dst, *src, *expected;

@@ -19,17 +19,17 @@ static inline uint64_t plan_steps(int64_t stride)
 }
 
 /* The kind that the header says, worked out from the nest. */
-static inline enum bi__plan_kind plan_kind_of(const struct bi__plan *plan, size_t item, int *cross)
+static inline enum bi_plan_kind plan_kind_of(const struct bi__plan *plan, size_t item, int *cross)
 {
 	int x = plan->ndim - 1, moves = 0;
 
 	*cross = -1;
 	if (plan->bytes == 0 || plan->ndim == 0)
-		return plan->bytes == 0 ? BI__PLAN_NOTHING : BI__PLAN_LINEAR;
+		return plan->bytes == 0 ? BI_PLAN_NOTHING : BI_PLAN_LINEAR;
 	for (int i = 0; i < plan->ndim; i++)
 		moves |= plan->src_strides[i] != 0;
 	if (!moves)
-		return BI__PLAN_FILL;
+		return BI_PLAN_FILL;
 	for (int y = 0; y < x && plan->unit < 64; y++) {
 		const uint64_t last = plan_steps(plan->src_strides[x]), step = plan_steps(plan->src_strides[y]);
 		const int is_short = (uint64_t)plan->shape[x] * plan->unit < 256;
@@ -40,10 +40,10 @@ static inline enum bi__plan_kind plan_kind_of(const struct bi__plan *plan, size_
 			*cross = y;
 	}
 	if (*cross >= 0)
-		return BI__PLAN_TILES;
+		return BI_PLAN_TILES;
 	if (plan->src_strides[x] == 0)
-		return BI__PLAN_BROADCAST;
-	return plan->unit > item ? BI__PLAN_ROWS : BI__PLAN_STRIDED;
+		return BI_PLAN_BROADCAST;
+	return plan->unit > item ? BI_PLAN_ROWS : BI_PLAN_STRIDED;
 }
 
 static inline int plan_is_product(int64_t stride, int64_t extent, int64_t number)

@@ -110,7 +110,7 @@ static void an_axis_that_is_not_tiled_is_cut_first(void **state)
 	struct bi__plan plan = plan_of("float32", 3, shape, strides);
 
 	(void)state;
-	assert_int_equal(plan.kind, BI__PLAN_TILES);
+	assert_int_equal(plan.kind, BI_PLAN_TILES);
 	bi__engine_split(&split, &plan, 4);
 	assert_int_equal(split.axis, 0);
 	assert_int_equal(split.step, 4);

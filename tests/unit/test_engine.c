@@ -31,7 +31,7 @@
 static struct test_random dice;
 static unsigned char *fenced, *source; /* ROOM bytes between two pages without access; where in them */
 static unsigned char *destination, *expected; /* the destination has ROOM bytes between such pages, too */
-static uint64_t met[BI__PLAN_COUNT];
+static uint64_t met[BI_PLAN_COUNT];
 
 static int64_t between(int64_t low, int64_t high)
 {
@@ -251,8 +251,8 @@ static void every_instruction_set_equals_the_naive_copy(void **state)
 			continue;
 		memset(met, 0, sizeof(met));
 		copies_equal_the_naive_ones(simd);
-		for (int kind = BI__PLAN_LINEAR; kind < BI__PLAN_COUNT; kind++) {
-			print_message("%s %s: %llu\n", simd->name, bi__plan_name((enum bi__plan_kind)kind),
+		for (int kind = BI_PLAN_LINEAR; kind < BI_PLAN_COUNT; kind++) {
+			print_message("%s %s: %llu\n", simd->name, bi__plan_name((enum bi_plan_kind)kind),
 				      (unsigned long long)met[kind]);
 			assert_true(met[kind] > 0);
 		}
@@ -270,7 +270,7 @@ static void runs_move_their_units_and_nothing_else(void **state)
 			for (int64_t step = -10 * unit; step <= 10 * unit; step += unit > 4 ? unit : 1) {
 				const int64_t count = between(1, 400), gap = between(0, 1) ? 0 : between(0, 16);
 				const int64_t length = step < 0 ? -step : step;
-				struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .ndim = 1, .cross = -1 };
+				struct bi__plan plan = { .kind = BI_PLAN_STRIDED, .ndim = 1, .cross = -1 };
 				struct bi__run run;
 
 				plan.unit = (size_t)unit;
@@ -301,7 +301,7 @@ static void long_runs_equal_the_naive_copy(void **state)
 		for (int64_t unit = 1; simd && unit <= 17; unit++) {
 			for (int64_t step = -9 * unit; step <= 9 * unit; step += unit) {
 				const int64_t count = 1024 + between(0, 2000), length = step < 0 ? -step : step;
-				struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .ndim = 1, .cross = -1 };
+				struct bi__plan plan = { .kind = BI_PLAN_STRIDED, .ndim = 1, .cross = -1 };
 
 				plan.unit = (size_t)unit;
 				plan.bytes = (uint64_t)(count * unit);
@@ -334,7 +334,7 @@ static void repeated_runs_equal_the_naive_copy(void **state)
 				assert_int_equal(bi_layout_init(&to, dtype, 3, shape, NULL, 0, NULL), BI_OK);
 				assert_int_equal(bi_layout_init(&from, dtype, 3, shape, strides, 0, NULL), BI_OK);
 				bi__plan_make(&plan, &to, &from);
-				assert_int_equal(plan.kind, BI__PLAN_TILES);
+				assert_int_equal(plan.kind, BI_PLAN_TILES);
 				source = fenced;
 				compare_all_ways(simd, &plan, (size_t)plan.bytes);
 				source = fenced + ROOM - run * unit;
@@ -390,7 +390,7 @@ static void strips_equal_the_naive_copy(void **state)
 				size_t bytes;
 
 				(i % 2 ? random_planes : random_strips)(&plan, &bytes, item_size);
-				assert_int_equal(plan.kind, BI__PLAN_TILES);
+				assert_int_equal(plan.kind, BI_PLAN_TILES);
 				source = place_source(bytes);
 				compare_all_ways(simd, &plan, bytes);
 			}
@@ -465,7 +465,7 @@ static void permutations_equal_the_naive_copy(void **state)
 				compare_all_ways(simd, &plan, layouts.dst_bytes);
 			}
 		}
-		assert_true(!simd || met[BI__PLAN_TILES] > 50);
+		assert_true(!simd || met[BI_PLAN_TILES] > 50);
 	}
 }
 
@@ -526,7 +526,7 @@ static void cuts_keep_panels_and_lines_whole(void **state)
 
 	(void)state;
 	make_plan(&plan, 4, cube, reversed, 4);
-	assert_int_equal(plan.kind, BI__PLAN_TILES);
+	assert_int_equal(plan.kind, BI_PLAN_TILES);
 	assert_int_equal(bi__engine_split(&split, &plan, 16), 16);
 	assert_true(split.axis != plan.cross && split.axis != 3);
 	assert_int_equal(bi__engine_split(&split, &plan, 2), 2);
@@ -536,7 +536,7 @@ static void cuts_keep_panels_and_lines_whole(void **state)
 	assert_int_equal(split.axis, plan.cross);
 	assert_int_equal(split.step * 4 % BI__PANEL, 0);
 	make_plan(&plan, 1, dense, same, 4);
-	assert_int_equal(plan.kind, BI__PLAN_LINEAR);
+	assert_int_equal(plan.kind, BI_PLAN_LINEAR);
 	assert_int_equal(bi__engine_split(&split, &plan, 7), 7);
 	assert_int_equal(split.axis, -1);
 	assert_int_equal(split.step % BI__PAGE, 0);

@@ -22,7 +22,7 @@ static struct bi_layout strided(int64_t rows, int64_t columns, int64_t row, int6
 	return layout;
 }
 
-static void expect(const struct bi_layout *dst, const struct bi_layout *src, enum bi__plan_kind kind, const char *words)
+static void expect(const struct bi_layout *dst, const struct bi_layout *src, enum bi_plan_kind kind, const char *words)
 {
 	struct bi_plan plan;
 
@@ -40,14 +40,14 @@ static void each_kind_has_its_reason(void **state)
 	struct bi_layout one = strided(16, 16, 0, 0);
 
 	(void)state;
-	expect(&square, &square, BI__PLAN_LINEAR, "one run of 1024 bytes");
-	expect(&square, &rows, BI__PLAN_ROWS, "dense in runs of 64 bytes");
-	expect(&wide, &spread, BI__PLAN_STRIDED, "the step is 4 bytes in the destination, 8 in the source");
-	expect(&square, &turned, BI__PLAN_TILES, "reordered in tiles");
-	expect(&wide, &repeated, BI__PLAN_BROADCAST, "4 bytes are written 64 times");
-	expect(&square, &one, BI__PLAN_FILL, "the same 4 bytes are written everywhere");
-	expect(&square, NULL, BI__PLAN_FILL, "the same 4 bytes");
-	expect(&empty, &empty, BI__PLAN_NOTHING, "no elements");
+	expect(&square, &square, BI_PLAN_LINEAR, "one run of 1024 bytes");
+	expect(&square, &rows, BI_PLAN_ROWS, "dense in runs of 64 bytes");
+	expect(&wide, &spread, BI_PLAN_STRIDED, "the step is 4 bytes in the destination, 8 in the source");
+	expect(&square, &turned, BI_PLAN_TILES, "reordered in tiles");
+	expect(&wide, &repeated, BI_PLAN_BROADCAST, "4 bytes are written 64 times");
+	expect(&square, &one, BI_PLAN_FILL, "the same 4 bytes are written everywhere");
+	expect(&square, NULL, BI_PLAN_FILL, "the same 4 bytes");
+	expect(&empty, &empty, BI_PLAN_NOTHING, "no elements");
 }
 
 static void short_runs_are_a_reason_for_tiles(void **state)
@@ -56,9 +56,9 @@ static void short_runs_are_a_reason_for_tiles(void **state)
 	struct bi_layout wide = DENSE(4, 64), near = strided(4, 64, 4, 16), far = strided(4, 64, 4, 20);
 
 	(void)state;
-	expect(&to, &from, BI__PLAN_TILES, "runs along axis 1 have only 16 bytes, and along axis 0 4");
-	expect(&wide, &far, BI__PLAN_TILES, "the steps of the source along axis 1 have 20 bytes, and along axis 0 4");
-	expect(&wide, &near, BI__PLAN_STRIDED, "16 in the source");
+	expect(&to, &from, BI_PLAN_TILES, "runs along axis 1 have only 16 bytes, and along axis 0 4");
+	expect(&wide, &far, BI_PLAN_TILES, "the steps of the source along axis 1 have 20 bytes, and along axis 0 4");
+	expect(&wide, &near, BI_PLAN_STRIDED, "16 in the source");
 }
 
 static void the_numbers_are_those_of_the_nest(void **state)

@@ -18,7 +18,7 @@ static void strided_nests_arrive(void **state)
 		struct bi_layout to = layout_at(type, 64 * (i % 2), 3, shape, NULL), from;
 
 		from = layout_at(type, 16, 3, shape, strides);
-		check_engine_part(bi__engine_lines, BI__PLAN_STRIDED, &to, &from);
+		check_engine_part(bi__engine_lines, BI_PLAN_STRIDED, &to, &from);
 	}
 }
 
@@ -28,8 +28,8 @@ static void rows_with_gaps_arrive(void **state)
 	struct bi_layout dense = layout_at("uint8", 0, 2, shape, NULL), spread = layout_at("uint8", 5, 2, shape, wide);
 
 	(void)state;
-	check_engine_part(bi__engine_lines, BI__PLAN_ROWS, &dense, &spread);
-	check_engine_part(bi__engine_lines, BI__PLAN_ROWS, &spread, &dense);
+	check_engine_part(bi__engine_lines, BI_PLAN_ROWS, &dense, &spread);
+	check_engine_part(bi__engine_lines, BI_PLAN_ROWS, &spread, &dense);
 }
 
 /*
@@ -53,7 +53,7 @@ static void rows_of_any_length_arrive(void **state)
 		struct bi_layout to = layout_at("uint8", test_between(&random, 0, 90), 3, shape, NULL);
 		struct bi_layout from = layout_at("uint8", first, 3, shape, strides);
 
-		check_engine_part(bi__engine_lines, BI__PLAN_ROWS, &to, &from);
+		check_engine_part(bi__engine_lines, BI_PLAN_ROWS, &to, &from);
 	}
 }
 
@@ -68,7 +68,7 @@ static void repeated_rows_arrive(void **state)
 		struct bi_layout to = layout_at("uint8", 7, 2, shape, NULL),
 				 from = layout_at("uint8", 3, 2, shape, strides);
 
-		check_engine_part(bi__engine_lines, BI__PLAN_FILL, &to, &from);
+		check_engine_part(bi__engine_lines, BI_PLAN_FILL, &to, &from);
 	}
 }
 
@@ -81,8 +81,8 @@ static void short_lines_arrive(void **state)
 	struct bi_layout apart = layout_at("uint8", 0, 2, shape, pixels);
 
 	(void)state;
-	check_engine_part(bi__engine_lines, BI__PLAN_TILES, &packed, &by_plane);
-	check_engine_part(bi__engine_lines, BI__PLAN_TILES, &apart, &by_plane);
+	check_engine_part(bi__engine_lines, BI_PLAN_TILES, &packed, &by_plane);
+	check_engine_part(bi__engine_lines, BI_PLAN_TILES, &apart, &by_plane);
 }
 
 static void a_source_that_runs_backwards_arrives(void **state)
@@ -92,7 +92,7 @@ static void a_source_that_runs_backwards_arrives(void **state)
 			 from = layout_at("float32", 80000, 2, shape, strides);
 
 	(void)state;
-	check_engine_part(bi__engine_lines, BI__PLAN_STRIDED, &to, &from);
+	check_engine_part(bi__engine_lines, BI_PLAN_STRIDED, &to, &from);
 }
 
 int main(void)

@@ -119,7 +119,7 @@ static void check_pair(const struct bi_layout *dst, const struct bi_layout *src)
 
 static void test_random_layouts(void **state)
 {
-	int met[BI__PLAN_COUNT] = { 0 };
+	int met[BI_PLAN_COUNT] = { 0 };
 
 	(void)state;
 	for (int i = 0; i < 20000; i++) {
@@ -131,9 +131,9 @@ static void test_random_layouts(void **state)
 		bi__plan_make(&plan, &dst, &src);
 		met[plan.kind]++;
 	}
-	for (int kind = 0; kind < BI__PLAN_COUNT; kind++)
+	for (int kind = 0; kind < BI_PLAN_COUNT; kind++)
 		if (met[kind] < 20)
-			fail_msg("%s: met only %d times", bi__plan_name((enum bi__plan_kind)kind), met[kind]);
+			fail_msg("%s: met only %d times", bi__plan_name((enum bi_plan_kind)kind), met[kind]);
 }
 
 /* Long enough for tiles along several axes, few of the random ones above are. */
@@ -155,7 +155,7 @@ static void test_random_squares(void **state)
 		src = layout_of(item, 3, shape, from, 0);
 		check_pair(&dst, &src);
 		bi__plan_make(&plan, &dst, &src);
-		tiles += plan.kind == BI__PLAN_TILES;
+		tiles += plan.kind == BI_PLAN_TILES;
 	}
 	assert_in_range(tiles, 100, 1900);
 }
@@ -174,7 +174,7 @@ static void test_random_fills(void **state)
 		bi__plan_make(&plan, &dst, &src);
 		bi__plan_fill(&fill, &dst);
 		assert_true(plan_equal(&plan, &fill));
-		assert_true(fill.kind == BI__PLAN_FILL || fill.ndim == 0);
+		assert_true(fill.kind == BI_PLAN_FILL || fill.ndim == 0);
 	}
 }
 
@@ -418,7 +418,7 @@ static void check_plan(const char *name, const struct bi_plan *got, const struct
 	    got->src_offset != wanted->src_offset || memcmp(got->shape, wanted->shape, axes) ||
 	    memcmp(got->dst_strides, wanted->dst_strides, axes) || memcmp(got->src_strides, wanted->src_strides, axes))
 		fail_msg("%s: another plan: %s, %d axes, unit %llu, %s", name,
-			 bi__plan_name((enum bi__plan_kind)got->kind), got->ndim, (unsigned long long)got->unit,
+			 bi__plan_name((enum bi_plan_kind)got->kind), got->ndim, (unsigned long long)got->unit,
 			 got->reason);
 	if (!strstr(got->reason, wanted->reason))
 		fail_msg("%s: \"%s\" is not in \"%s\"", name, wanted->reason, got->reason);

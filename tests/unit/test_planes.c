@@ -26,7 +26,7 @@ static void check_planes(void (*copy)(const struct bi__engine_part *, unsigned c
 	struct bi_layout to = layout_at(type, test_between(random, 0, 90), 3, shape, NULL);
 	struct bi_layout from = layout_at(type, test_between(random, 0, 90), 3, shape, strides);
 
-	check_engine_part(copy, BI__PLAN_TILES, &to, &from);
+	check_engine_part(copy, BI_PLAN_TILES, &to, &from);
 }
 
 static const char *const types[] = { "uint8", "int16", "float32", "float64" };
@@ -74,7 +74,7 @@ static void planes_with_any_pitch_arrive(void **state)
 		struct bi_layout to = layout_at(type, 3, 2, shape, to_strides);
 		struct bi_layout from = layout_at(type, i % 2 ? (shape[1] - 1) * read : 5, 2, shape, from_strides);
 
-		check_engine_part(copy_planes_or_lines, BI__PLAN_TILES, &to, &from);
+		check_engine_part(copy_planes_or_lines, BI_PLAN_TILES, &to, &from);
 	}
 }
 
@@ -176,7 +176,7 @@ static int is_direct(const struct direct_case *c, size_t vector, int (*scatters_
 	memset(expected, 0xa5, ENGINE_BYTES);
 	naive_copy(expected, &to, src, &from);
 	bi__plan_make(&plan, &to, &from);
-	assert_int_equal(plan.kind, BI__PLAN_TILES);
+	assert_int_equal(plan.kind, BI_PLAN_TILES);
 	if (!bi__engine_planes(&part, dst, src + plan.src_offset))
 		return 0;
 	assert_memory_equal(dst, expected, ENGINE_BYTES);
@@ -281,7 +281,7 @@ static void only_small_dense_units_have_planes(void **state)
 	to = layout_at("float32", 0, 2, shape, NULL);
 	from = layout_at("float32", 0, 2, shape, spread);
 	bi__plan_make(&plan, &to, &from);
-	assert_int_equal(plan.kind, BI__PLAN_TILES);
+	assert_int_equal(plan.kind, BI_PLAN_TILES);
 	assert_false(bi__engine_planes(&part, NULL, NULL));
 }
 

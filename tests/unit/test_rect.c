@@ -168,7 +168,7 @@ static void test_of_any_plans_the_pitched_ones_are_boxes(void **state)
 /* Rows of a matrix whose last pitch would end behind the last address. */
 static void test_a_pitch_that_does_not_fit_is_no_box(void **state)
 {
-	struct bi__plan plan = { .kind = BI__PLAN_ROWS, .ndim = 1, .unit = 8, .bytes = 24 };
+	struct bi__plan plan = { .kind = BI_PLAN_ROWS, .ndim = 1, .unit = 8, .bytes = 24 };
 	struct bi__rect rect;
 
 	(void)state;

@@ -190,7 +190,7 @@ static const size_t units[] = { 1, 2, 4, 8, 16, 3, 12, 24, 32, 40 };
 /* Two axes are long enough for tiles with ragged edges, and more or fewer are around them. */
 static void random_shape(struct bi__plan *plan, int round)
 {
-	*plan = (struct bi__plan){ .kind = BI__PLAN_STRIDED, .unit = units[(size_t)round % UNITS] };
+	*plan = (struct bi__plan){ .kind = BI_PLAN_STRIDED, .unit = units[(size_t)round % UNITS] };
 	plan->ndim = (int)between(0, 4);
 	for (int i = 0; i < plan->ndim; i++)
 		plan->shape[i] = between(2, plan->ndim == 2 ? 80 : 9);
@@ -366,7 +366,7 @@ static void test_tiles(void **unused)
 	(void)unused;
 	for (int round = 0; round < 700 || (round < 10000 && !are_tiles_seen()); round++) {
 		struct bi__launch_limits limits = { .group = 32, .tiles = 1 };
-		struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .unit = sizes[round % (int)ARRAY_LENGTH(sizes)] };
+		struct bi__plan plan = { .kind = BI_PLAN_STRIDED, .unit = sizes[round % (int)ARRAY_LENGTH(sizes)] };
 		size_t dst, src;
 
 		if (between(0, 3) == 0)
@@ -453,7 +453,7 @@ static void test_fills_that_do_not_fit(void **unused)
 /* More axes than a launch has, of which none continues another. */
 static void test_many_axes(void **unused)
 {
-	struct bi__plan plan = { .kind = BI__PLAN_STRIDED, .ndim = BI__NEST_NDIM + 2, .unit = 1 };
+	struct bi__plan plan = { .kind = BI_PLAN_STRIDED, .ndim = BI__NEST_NDIM + 2, .unit = 1 };
 	struct side dst, src, actual;
 	struct bi__launch_limits limits = { .group = 256 };
 	struct bi__launches launches;

@@ -76,8 +76,7 @@ static void check_blocks(const struct bi__tiles *tiles)
 	}
 	for (int i = 0; i < tiles->columns; i++) {
 		columns *= tiles->column[i]->block;
-		assert_true(i == 0 || bi__tiles_magnitude(tiles->column[i]->src) >=
-					      bi__tiles_magnitude(tiles->column[i - 1]->src));
+		assert_true(i == 0 || llabs(tiles->column[i]->src) >= llabs(tiles->column[i - 1]->src));
 	}
 	assert_int_equal(tiles->outer, all);
 	assert_int_equal(tiles->row, in_row);
@@ -101,7 +100,7 @@ static void blocks_fit_the_plan(void **state)
 		struct bi__plan plan;
 
 		make_plan(&plan, types[i % (int)ARRAY_LENGTH(types)], 3, shape, orders[i % 3]);
-		if (plan.kind != BI__PLAN_TILES)
+		if (plan.kind != BI_PLAN_TILES)
 			continue;
 		choose(&tiles, &plan);
 		check_blocks(&tiles);
@@ -117,7 +116,7 @@ static void gaps_between_windows_are_left_out(void **state)
 
 	(void)state;
 	make_plan(&plan, "uint8", 4, shape, steps);
-	assert_int_equal(plan.kind, BI__PLAN_TILES);
+	assert_int_equal(plan.kind, BI_PLAN_TILES);
 	choose(&tiles, &plan);
 	assert_int_equal(tiles.way, BI__TILES_TWICE);
 	assert_in_range(tiles.span, 1, 63);

@@ -47,14 +47,14 @@ static void check_tables(const struct bi__plan *plan, int streams)
 	size_t bytes;
 
 	bi__tiles_choose(&tiles, &part);
-	bi__tiles_list(&tiles, plan->bytes);
+	bi__tiles_list(&tiles);
 	bytes = (size_t)bi__tiles_place(&tiles, NULL);
 	assert_null(tiles.rows.list);
 	memory = malloc(bytes + BI__LINE);
 	assert_non_null(memory);
 	aligned = memory + BI__LINE - (uintptr_t)memory % BI__LINE;
 	assert_int_equal(bi__tiles_place(&tiles, aligned), bytes);
-	bi__tiles_list(&tiles, plan->bytes);
+	bi__tiles_list(&tiles);
 	check_buffers(&tiles, aligned + bytes);
 	check_counts(&tiles, plan);
 	free(memory);
@@ -82,7 +82,7 @@ static void tables_have_an_offset_for_each_part(void **state)
 			strides[k] = orders[i % 3][k] * dtype_of(type).item_size;
 		from = layout_at(type, 0, 3, shape, strides);
 		bi__plan_make(&plan, &to, &from);
-		if (plan.kind != BI__PLAN_TILES)
+		if (plan.kind != BI_PLAN_TILES)
 			continue;
 		check_tables(&plan, i / 3 % 2);
 		checked++;
@@ -105,11 +105,11 @@ static int reads_directly(size_t vector, const char *type, int64_t rows, int64_t
 	bi__plan_make(&plan, &to, &from);
 	part.plan = &plan;
 	bi__tiles_choose(&tiles, &part);
-	bi__tiles_list(&tiles, plan.bytes);
+	bi__tiles_list(&tiles);
 	memory = malloc((size_t)bi__tiles_place(&tiles, NULL));
 	assert_non_null(memory);
 	bi__tiles_place(&tiles, memory);
-	bi__tiles_list(&tiles, plan.bytes);
+	bi__tiles_list(&tiles);
 	free(memory);
 	assert_int_equal(tiles.way, BI__TILES_ONCE);
 	return !tiles.a;

@@ -40,7 +40,7 @@ static void transposes_arrive(void **state)
 		struct bi_layout to = layout_at(type, test_between(&random, 0, 90), 2, shape, rows);
 		struct bi_layout from = layout_at(type, test_between(&random, 0, 90), 2, shape, strides);
 
-		check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+		check_engine_part(bi__engine_tiles, BI_PLAN_TILES, &to, &from);
 	}
 }
 
@@ -51,7 +51,7 @@ static void stacks_of_transposes_arrive(void **state)
 			 from = layout_at("float32", 8, 3, shape, strides);
 
 	(void)state;
-	check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+	check_engine_part(bi__engine_tiles, BI_PLAN_TILES, &to, &from);
 }
 
 static void units_with_gaps_arrive(void **state)
@@ -61,7 +61,7 @@ static void units_with_gaps_arrive(void **state)
 			 from = layout_at("float32", 0, 2, shape, from_strides);
 
 	(void)state;
-	check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+	check_engine_part(bi__engine_tiles, BI_PLAN_TILES, &to, &from);
 }
 
 static void a_source_that_runs_backwards_arrives(void **state)
@@ -71,7 +71,7 @@ static void a_source_that_runs_backwards_arrives(void **state)
 			 from = layout_at("float32", 252, 2, shape, strides);
 
 	(void)state;
-	check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+	check_engine_part(bi__engine_tiles, BI_PLAN_TILES, &to, &from);
 }
 
 /* Units that tiles turn twice, because both sides have their shortest steps along the same axis. */
@@ -89,7 +89,7 @@ static void axes_that_both_sides_need_arrive(void **state)
 		struct bi_layout to = layout_at(type, test_between(&random, 0, 90), 3, shape, NULL);
 		struct bi_layout from = layout_at(type, (some - 1) * size, 3, shape, strides);
 
-		check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+		check_engine_part(bi__engine_tiles, BI_PLAN_TILES, &to, &from);
 	}
 }
 
@@ -105,7 +105,7 @@ static void windows_arrive(void **state)
 		struct bi_layout to = layout_at(types[i], 0, 4, shape, NULL);
 		struct bi_layout from = layout_at(types[i], 0, 4, shape, strides);
 
-		check_engine_part(bi__engine_tiles, BI__PLAN_TILES, &to, &from);
+		check_engine_part(bi__engine_tiles, BI_PLAN_TILES, &to, &from);
 	}
 }
 
@@ -116,7 +116,7 @@ static void tiles_need_no_memory(void **state)
 			 from = layout_at("float32", 8, 2, shape, strides);
 
 	(void)state;
-	check_engine_part(copy_without_memory, BI__PLAN_TILES, &to, &from);
+	check_engine_part(copy_without_memory, BI_PLAN_TILES, &to, &from);
 }
 
 int main(void)

@@ -60,17 +60,11 @@ static struct bi_stream *stream_for_step(struct bi_stream *stream, const struct 
 	return stream && !memory->backend->synchronous && bi__stream_reaches(stream, memory) ? stream : NULL;
 }
 
-static void find_next_box(struct bi__chunked *chunked)
-{
-	chunked->has_box = bi__split_next(&chunked->split, &chunked->to, chunked->at, chunked->shape);
-}
-
 int bi__chunked_start(struct bi__chunked *chunked, const struct bi__job *job, struct bi_context *context,
 		      struct bi_error *err)
 {
 	chunked->job = job;
 	chunked->context = context;
-	chunked->has_box = 0;
 	chunked->filled = chunked->emptied = 0;
 	chunked->chunks[0].memory = chunked->chunks[1].memory = NULL;
 	chunked->first = stream_for_step(job->stream, job->src);
@@ -78,7 +72,6 @@ int bi__chunked_start(struct bi__chunked *chunked, const struct bi__job *job, st
 	if (job->stream && !chunked->first && !chunked->second)
 		return bi__job_refuse_stream(job, err);
 	make_nests(chunked);
-	find_next_box(chunked);
 	return BI_OK;
 }
 
@@ -89,14 +82,14 @@ int bi__chunked_start(struct bi__chunked *chunked, const struct bi__job *job, st
  */
 static int has_chunk_to_forward(const struct bi__chunked *chunked)
 {
-	unsigned stay = chunked->has_box && !chunked->job->src->backend->synchronous;
+	unsigned stay = !chunked->split.is_done && !chunked->job->src->backend->synchronous;
 
 	return chunked->filled - chunked->emptied > stay;
 }
 
 int bi__chunked_has_step(const struct bi__chunked *chunked)
 {
-	return chunked->has_box || has_chunk_to_forward(chunked);
+	return !chunked->split.is_done || has_chunk_to_forward(chunked);
 }
 
 /* Makes the layout of a chunk in its buffer: dense, with the shape of the box. */
@@ -109,11 +102,12 @@ static int layout_in_buffer(struct bi_layout *dense, const struct bi_layout *box
 static int make_fill_step(struct bi__chunked *chunked, struct bi__job *step, struct bi_error *err)
 {
 	struct bi__chunk *chunk = &chunked->chunks[chunked->filled++ % 2];
+	int64_t at[BI_MAX_NDIM], shape[BI_MAX_NDIM];
 	int rc;
 
-	bi__split_cut(&chunked->to, chunked->at, chunked->shape, &chunk->to);
-	bi__split_cut(&chunked->from, chunked->at, chunked->shape, &step->from);
-	find_next_box(chunked);
+	bi__split_next(&chunked->split, &chunked->to, at, shape);
+	bi__split_cut(&chunked->to, at, shape, &chunk->to);
+	bi__split_cut(&chunked->from, at, shape, &step->from);
 	rc = layout_in_buffer(&step->to, &step->from, err);
 	if (!rc && !chunk->memory)
 		rc = bi__pinned_piece_get(chunked->context, &chunk->memory, err);

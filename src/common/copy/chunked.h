@@ -24,8 +24,6 @@ struct bi__chunked {
 	struct bi_context *context; /* context of the staging buffers */
 	struct bi_layout to, from; /* both have the same shape, with axes in the order of the device's array */
 	struct bi__split split; /* cuts `to` into boxes, one for each chunk */
-	int64_t at[BI_MAX_NDIM], shape[BI_MAX_NDIM]; /* indices and extents of the next box */
-	int has_box; /* 0: no box is left */
 	struct bi_stream *first, *second; /* streams of the two steps of a chunk; NULL: the default stream */
 	struct bi__chunk chunks[2];
 	unsigned filled, emptied; /* number of chunks copied into and out of buffers so far */

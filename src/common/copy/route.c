@@ -72,7 +72,7 @@ static int needs_packing(const struct bi__job *job, int *needs, struct bi_error 
 	int takes, rc;
 
 	*needs = 0;
-	if (job->plan.kind == BI__PLAN_LINEAR || to->backend->cpu_addressable == from->backend->cpu_addressable)
+	if (job->plan.kind == BI_PLAN_LINEAR || to->backend->cpu_addressable == from->backend->cpu_addressable)
 		return BI_OK;
 	if (job->stream)
 		context = job->stream->context;
@@ -122,7 +122,7 @@ static int choose_route(struct bi__job *job, struct route *route, struct bi_erro
 
 	*route = (struct route){ .kind = DIRECT };
 	if (to == job->src && bi_layout_equal(&job->to, &job->from)) {
-		job->plan.kind = BI__PLAN_NOTHING;
+		job->plan.kind = BI_PLAN_NOTHING;
 		job->plan.bytes = 0;
 		return BI_OK;
 	}
@@ -135,7 +135,7 @@ static int choose_route(struct bi__job *job, struct route *route, struct bi_erro
 	if (is_cross(job)) {
 		if (!bi__share_events(to->context, job->src->context))
 			*route = (struct route){ CHUNKED, choose_staging(job), BI_MEMORY_PINNED };
-		else if (job->plan.kind != BI__PLAN_LINEAR)
+		else if (job->plan.kind != BI_PLAN_LINEAR)
 			*route = route_dense_side(job);
 		return BI_OK;
 	}

@@ -17,7 +17,7 @@
 #define CHUNK ((uint64_t)512 << 10)
 #define TILES_FROM ((uint64_t)128 << 10)
 
-void bi__engine_default_tuning(struct bi__engine_tuning *tuning)
+static void set_tuning(struct bi__engine_tuning *tuning)
 {
 	tuning->simd = bi__simd_best();
 	tuning->stream_from = STREAM_FROM;
@@ -59,7 +59,7 @@ static void copy_part(const struct bi__engine_part *part, unsigned char *dst, co
 	src += plan->src_offset;
 	if (plan->ndim == 0)
 		copy_linear(part, dst, src);
-	else if (plan->kind == BI__PLAN_TILES)
+	else if (plan->kind == BI_PLAN_TILES)
 		copy_tiles(part, dst, src);
 	else
 		bi__engine_lines(part, dst, src);
@@ -100,7 +100,7 @@ static int64_t wanted_chunks(const struct bi__engine_tuning *tuning, uint64_t by
 /* Returns true if the plan is executed with non-temporal stores. A broadcast counts as a fill: it hardly reads. */
 static int is_streamed(const struct bi__engine_tuning *tuning, const struct bi__plan *plan)
 {
-	const int is_fill = plan->kind == BI__PLAN_FILL || plan->kind == BI__PLAN_BROADCAST;
+	const int is_fill = plan->kind == BI_PLAN_FILL || plan->kind == BI_PLAN_BROADCAST;
 
 	return tuning->simd->stream && plan->bytes >= (is_fill ? tuning->stream_fills_from : tuning->stream_from);
 }
@@ -115,7 +115,7 @@ void bi__engine_copy_tuned(const struct bi__engine_tuning *tuning, const struct 
 {
 	struct job job = { .dst = dst, .src = src };
 
-	if (plan->kind == BI__PLAN_NOTHING)
+	if (plan->kind == BI_PLAN_NOTHING)
 		return;
 	job.part.plan = plan;
 	job.part.simd = tuning->simd;
@@ -131,12 +131,12 @@ void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src)
 {
 	struct bi__engine_tuning tuning;
 
-	if (plan->kind == BI__PLAN_LINEAR && plan->bytes < CHUNK_FROM) {
+	if (plan->kind == BI_PLAN_LINEAR && plan->bytes < CHUNK_FROM) {
 		memcpy((unsigned char *)dst + plan->dst_offset, (const unsigned char *)src + plan->src_offset,
 		       plan->unit);
 		return;
 	}
-	bi__engine_default_tuning(&tuning);
+	set_tuning(&tuning);
 	bi__engine_copy_tuned(&tuning, plan, dst, src);
 }
 
@@ -146,6 +146,6 @@ int bi__engine_beats_memcpy(const struct bi__plan *plan)
 
 	if (plan->bytes < CHUNK_FROM)
 		return 0;
-	bi__engine_default_tuning(&tuning);
+	set_tuning(&tuning);
 	return needs_chunks(&tuning, plan) || is_streamed(&tuning, plan);
 }

@@ -289,19 +289,13 @@ static void set_up_lines(struct lines *lines, const struct bi__engine_part *part
 
 void bi__engine_lines(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
-	const struct bi__plan *plan = part->plan;
 	struct bi__writer writer;
-	struct bi__walk walk;
 	struct lines lines;
 
 	set_up_lines(&lines, part, &writer);
-	walk.ndim = 0;
-	for (int i = 0; i < plan->ndim; i++)
-		if (i != lines.x && i != lines.y)
-			bi__walk_add(&walk, plan, i);
 	if (lines.writer)
 		bi__writer_init(&writer, part->simd);
-	bi__walk_run(&walk, copy_rows, &lines, dst, src);
+	bi__walk(part->plan, lines.x, lines.y, copy_rows, &lines, dst, src);
 	if (lines.writer)
 		bi__writer_finish(&writer);
 }

@@ -15,9 +15,6 @@ struct bi__engine_tuning {
 	uint64_t tiles_from; /* plans of at least this many bytes are copied in tiles, which take time to prepare */
 };
 
-/* Writes the tuning that bi__engine_copy uses. */
-void bi__engine_default_tuning(struct bi__engine_tuning *tuning);
-
 /* Does what bi__engine_copy does, with a given tuning. */
 void bi__engine_copy_tuned(const struct bi__engine_tuning *tuning, const struct bi__plan *plan, void *dst,
 			   const void *src);
@@ -84,16 +81,10 @@ static inline int64_t bi__units_to_line(size_t phase, size_t unit)
 	return INT64_MAX;
 }
 
-/* A loop nest around a function. The loops are added outermost first. */
-struct bi__walk {
-	int ndim;
-	int64_t shape[BI_MAX_NDIM], dst_strides[BI_MAX_NDIM], src_strides[BI_MAX_NDIM];
-};
-
 typedef void (*bi__walk_fn)(void *inner, unsigned char *dst, const unsigned char *src);
 
-void bi__walk_add(struct bi__walk *walk, const struct bi__plan *plan, int axis);
-void bi__walk_run(const struct bi__walk *walk, bi__walk_fn fn, void *inner, unsigned char *dst,
-		  const unsigned char *src);
+/* Calls fn(inner, ...) for each position along the axes of the plan but x and y (-1: none), the last axis fastest. */
+void bi__walk(const struct bi__plan *plan, int x, int y, bi__walk_fn fn, void *inner, unsigned char *dst,
+	      const unsigned char *src);
 
 #endif

@@ -224,23 +224,19 @@ static int find_planes(struct planes *planes, const struct bi__engine_part *part
 int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__plan *plan = part->plan;
-	struct bi__walk walk;
+	const int x = plan->ndim - 1, y = plan->cross;
 	struct planes planes;
 
 	if (!find_planes(&planes, part))
 		return 0;
-	walk.ndim = 0;
-	for (int i = 0; i < plan->ndim - 1; i++)
-		if (i != plan->cross)
-			bi__walk_add(&walk, plan, i);
 	if (part->streams && is_streamed(&planes)) {
 		bi__writer_init(&planes.writer, part->simd);
-		bi__walk_run(&walk, stream_plane, &planes, dst, src);
+		bi__walk(plan, x, y, stream_plane, &planes, dst, src);
 		bi__writer_finish(&planes.writer);
 		return 1;
 	}
 	if (part->streams ? !is_direct_large(part, &planes) : !is_direct_small(part, &planes))
 		return 0;
-	bi__walk_run(&walk, turn_plane, &planes, dst, src);
+	bi__walk(plan, x, y, turn_plane, &planes, dst, src);
 	return 1;
 }

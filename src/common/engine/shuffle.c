@@ -42,10 +42,10 @@ static void find_span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, pt
 	}
 }
 
-/* Assigns to the load all bytes in its range that no earlier load has. Returns the number of these bytes. */
+/* Assigns to the load all bytes in its range that no earlier load has. Returns 1 if there is such a byte. */
 static int assign_bytes(struct bi__shuffle_load *load, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
 {
-	int taken = 0;
+	int has_bytes = 0;
 
 	load->offset = offset;
 	load->last = 0;
@@ -55,45 +55,32 @@ static int assign_bytes(struct bi__shuffle_load *load, ptrdiff_t *source, size_t
 			continue;
 		load->index[i] = (unsigned char)(source[i] - offset);
 		source[i] = PTRDIFF_MIN;
-		taken++;
+		has_bytes = 1;
 	}
-	return taken;
-}
-
-/* Adds a load at `offset`, if it has a byte that no earlier load has. Returns 1, or 0 if the table is full. */
-static int add_load(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, ptrdiff_t offset)
-{
-	if (shuffle->count == BI__SHUFFLE_LOADS)
-		return 0;
-	if (!assign_bytes(&shuffle->loads[shuffle->count], source, vector, offset))
-		return 1;
-	shuffle->count++;
-	return 1;
+	return has_bytes;
 }
 
 /*
  * Adds the loads of one vector: side by side over the bytes that the vector needs, from the side where the run begins.
- * The last load is moved back, so that it does not reach beyond these bytes.
+ * The last load is moved back, so that it does not reach beyond these bytes. Returns 1, or 0 if the table is full.
  */
 static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards)
 {
 	const ptrdiff_t size = (ptrdiff_t)vector;
-	const int first = shuffle->count;
-	ptrdiff_t low, high;
+	ptrdiff_t low, high, most;
 
 	find_span(source, vector, &low, &high);
+	most = high - low > size ? high - low - size : 0;
 	for (ptrdiff_t done = 0; done < high - low; done += size) {
-		ptrdiff_t offset = backwards ? high - size - done : low + done;
+		const ptrdiff_t at = done < most ? done : most;
 
-		if (high - low >= size && offset < low)
-			offset = low;
-		if (high - low >= size && offset > high - size)
-			offset = high - size;
-		if (!add_load(shuffle, source, vector, offset))
+		if (shuffle->count == BI__SHUFFLE_LOADS)
 			return 0;
+		shuffle->count += assign_bytes(&shuffle->loads[shuffle->count], source, vector,
+					       backwards ? high - size - at : low + at);
 	}
 	shuffle->loads[shuffle->count - 1].last = 1;
-	return shuffle->count > first;
+	return 1;
 }
 
 void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t src_step)

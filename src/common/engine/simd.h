@@ -13,9 +13,7 @@
 /* Bytes of a cache line: the unit and the alignment of non-temporal stores. */
 #define BI__LINE 64
 
-/*
- * Upper bound of the loads of one shuffle: five for each vector, and up to 15 vectors until a unit ends with a vector.
- */
+/* The most loads of one shuffle. Units that need more are moved one by one. */
 #define BI__SHUFFLE_LOADS 75
 
 /*

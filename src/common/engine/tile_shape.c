@@ -1,4 +1,5 @@
 /* Chooses which axes of a plan a tile holds, and how much of each. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/engine/tiles.h"
@@ -26,7 +27,7 @@
 /* Returns the length of blocks of at most `most` elements that are about equal. */
 static int64_t equal_block(int64_t extent, int64_t most)
 {
-	return bi__tiles_divide_up(extent, bi__tiles_divide_up(extent, most < 1 ? 1 : most));
+	return bi__tiles_divide_up(extent, bi__tiles_divide_up(extent, most));
 }
 
 /* Makes the axes of the plan the axes of the tiles. */
@@ -52,7 +53,7 @@ static int is_needed_by_source(const struct bi__tiles *tiles, const struct bi__t
 	for (int i = 0; i < tiles->n && bytes < ENOUGH; i++) {
 		const struct bi__tile_axis *other = &tiles->axes[i];
 
-		if (other->src && bi__tiles_magnitude(other->src) < bi__tiles_magnitude(axis->src))
+		if (other->src && llabs(other->src) < llabs(axis->src))
 			bytes *= bi__tiles_minimum(other->extent, ENOUGH);
 	}
 	return axis->src && bytes < ENOUGH;
@@ -85,8 +86,7 @@ static struct bi__tile_axis *nearest_in_source(struct bi__tiles *tiles)
 	for (int i = tiles->n - 1; i >= 0; i--) {
 		struct bi__tile_axis *axis = &tiles->axes[i];
 
-		if (axis->src && !axis->in_run &&
-		    (!nearest || bi__tiles_magnitude(axis->src) < bi__tiles_magnitude(nearest->src)))
+		if (axis->src && !axis->in_run && (!nearest || llabs(axis->src) < llabs(nearest->src)))
 			nearest = axis;
 	}
 	return nearest;
@@ -114,7 +114,7 @@ static void cut_runs(struct bi__tiles *tiles)
 	while (run < SRC_RUN && (axis = nearest_in_source(tiles)) != NULL) {
 		int64_t most = bi__tiles_divide_up(SRC_RUN, run);
 
-		if (bytes >= ENOUGH && bi__tiles_magnitude(axis->src) > 2 * run)
+		if (bytes >= ENOUGH && llabs(axis->src) > 2 * run)
 			return;
 		if (axis->in_row && tiles->way == BI__TILES_ONCE) {
 			if (bytes >= ENOUGH)
@@ -127,18 +127,10 @@ static void cut_runs(struct bi__tiles *tiles)
 			axis->block = equal_block(axis->extent, most);
 		axis->in_run = 1;
 		bytes *= axis->block;
-		run = bi__tiles_magnitude(axis->src) * axis->block;
+		run = llabs(axis->src) * axis->block;
 		if (axis->block < axis->extent)
 			return;
 	}
-}
-
-static void count_outer(struct bi__tiles *tiles)
-{
-	tiles->outer = 1;
-	for (int i = 0; i < tiles->n; i++)
-		if (i != tiles->along)
-			tiles->outer *= bi__tiles_blocks_of(&tiles->axes[i]);
 }
 
 /*
@@ -168,12 +160,15 @@ static void find_rows(struct bi__tiles *tiles)
 	/* A row that does not reach the end of a line cannot leave the line to the next tile. */
 	if (!tiles->streams || tiles->row * tiles->element < BI__LINE)
 		tiles->along = -1;
-	count_outer(tiles);
 	tiles->together = tiles->way == BI__TILES_TWICE ? tiles->slots : 1;
+	tiles->outer = 1;
+	for (int i = 0; i < tiles->n; i++)
+		if (i != tiles->along)
+			tiles->outer *= bi__tiles_blocks_of(&tiles->axes[i]);
 	/* The tiles of a batch do not continue each other. */
-	if (tiles->outer < tiles->together) {
+	if (tiles->along >= 0 && tiles->outer < tiles->together) {
+		tiles->outer *= bi__tiles_blocks_of(&tiles->axes[tiles->along]);
 		tiles->along = -1;
-		count_outer(tiles);
 	}
 }
 
@@ -190,7 +185,7 @@ static void sort_columns(struct bi__tiles *tiles)
 
 		if (!is_column(tiles, axis))
 			continue;
-		for (; at > 0 && bi__tiles_magnitude(axis->src) < bi__tiles_magnitude(tiles->column[at - 1]->src); at--)
+		for (; at > 0 && llabs(axis->src) < llabs(tiles->column[at - 1]->src); at--)
 			tiles->column[at] = tiles->column[at - 1];
 		tiles->column[at] = axis;
 		tiles->columns++;
@@ -211,7 +206,7 @@ static void place_columns(struct bi__tiles *tiles)
 	tiles->span = tiles->element;
 	tiles->gathered = 1;
 	if (tiles->columns && tiles->way != BI__TILES_LARGE && tiles->column[0]->block >= LONG_STEPS &&
-	    bi__tiles_magnitude(tiles->column[0]->src) > tiles->element) {
+	    llabs(tiles->column[0]->src) > tiles->element) {
 		tiles->gathered = tiles->column[0]->block;
 		tiles->column[0]->place = tiles->element;
 		tiles->span *= tiles->gathered;
@@ -219,7 +214,7 @@ static void place_columns(struct bi__tiles *tiles)
 	}
 	for (; i < tiles->columns && tiles->gathered == 1; i++) {
 		struct bi__tile_axis *axis = tiles->column[i];
-		const int64_t step = bi__tiles_magnitude(axis->src), span = tiles->span + (axis->block - 1) * step;
+		const int64_t step = llabs(axis->src), span = tiles->span + (axis->block - 1) * step;
 
 		elements *= axis->block;
 		if (tiles->way != BI__TILES_LARGE &&
@@ -237,6 +232,22 @@ static void place_columns(struct bi__tiles *tiles)
 	tiles->width = place / tiles->element;
 }
 
+/*
+ * Prepares to gather units from a source with gaps, and to write rows: whole, or element by element if the destination
+ * has gaps.
+ */
+static void set_runs(struct bi__tiles *tiles, uint64_t bytes)
+{
+	const int64_t element = tiles->element, step = tiles->axes[tiles->n - 1].dst;
+	const int64_t unit = step == element ? tiles->row * element : element;
+
+	if (tiles->gathered > 1)
+		bi__run_init(&tiles->gather, tiles->simd,
+			     &(struct bi__run_axis){ (size_t)element, element, llabs(tiles->column[0]->src), bytes });
+	tiles->scattered = step == element ? 1 : tiles->row;
+	bi__run_init(&tiles->scatter, tiles->simd, &(struct bi__run_axis){ (size_t)unit, step, unit, bytes });
+}
+
 void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *part)
 {
 	memset(tiles, 0, sizeof(*tiles));
@@ -248,4 +259,5 @@ void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *par
 	find_rows(tiles);
 	sort_columns(tiles);
 	place_columns(tiles);
+	set_runs(tiles, part->plan->bytes);
 }

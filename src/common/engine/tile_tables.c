@@ -1,4 +1,6 @@
 /* The tables of tiles: where the parts of a tile are in the source, in the destination and in the buffers. */
+#include <stdlib.h>
+
 #include "common/engine/tiles.h"
 
 /* Starts a list. Without memory, the offsets are only counted. */
@@ -18,17 +20,11 @@ static void add_axis(struct bi__tile_offsets *offsets, int64_t count, int64_t st
 	offsets->count = all;
 }
 
-static void list_pieces(struct bi__tiles *tiles, uint64_t bytes)
+static void list_pieces(struct bi__tiles *tiles)
 {
-	const int64_t unit = tiles->element;
-
-	if (tiles->gathered > 1)
-		bi__run_init(&tiles->gather, tiles->simd,
-			     &(struct bi__run_axis){ (size_t)unit, unit, bi__tiles_magnitude(tiles->column[0]->src),
-						     bytes });
 	start_list(&tiles->pieces, 0);
 	for (int i = tiles->spanned; i < tiles->columns; i++)
-		add_axis(&tiles->pieces, tiles->column[i]->block, bi__tiles_magnitude(tiles->column[i]->src));
+		add_axis(&tiles->pieces, tiles->column[i]->block, llabs(tiles->column[i]->src));
 }
 
 /* Returns by how much a step along the axis moves the place of an element, in the unit of `lines`. */
@@ -134,17 +130,6 @@ static void list_twice(struct bi__tiles *tiles)
 		tiles->lines.list[i] = i < tiles->lines.count ? place_in_c(tiles, tiles->lines.list[i]) : 0;
 }
 
-/* Prepares to write rows: whole, or element by element if the destination has gaps. */
-static void set_scatter(struct bi__tiles *tiles, uint64_t bytes)
-{
-	const int64_t step = tiles->axes[tiles->n - 1].dst;
-	const int is_dense = step == tiles->element;
-	const int64_t unit = is_dense ? tiles->row * tiles->element : tiles->element;
-
-	tiles->scattered = is_dense ? 1 : tiles->row;
-	bi__run_init(&tiles->scatter, tiles->simd, &(struct bi__run_axis){ (size_t)unit, step, unit, bytes });
-}
-
 /* The rows of one turn: the same lane of many rows of `a`, or for TWICE all lanes of one row of each tile. */
 static void list_blocks(struct bi__tiles *tiles)
 {
@@ -155,9 +140,9 @@ static void list_blocks(struct bi__tiles *tiles)
 	add_axis(&tiles->blocks, lanes, tiles->slots * tiles->element);
 }
 
-void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
+void bi__tiles_list(struct bi__tiles *tiles)
 {
-	list_pieces(tiles, bytes);
+	list_pieces(tiles);
 	if (tiles->way != BI__TILES_LARGE)
 		list_blocks(tiles);
 	if (tiles->way == BI__TILES_TWICE)
@@ -169,7 +154,6 @@ void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes)
 		if (needs_no_gather(tiles))
 			tiles->a = NULL;
 	}
-	set_scatter(tiles, bytes);
 }
 
 /* Takes bytes of the memory at `base`. If that is NULL, they are only counted. */

@@ -341,15 +341,6 @@ static int64_t block_step(const struct bi__tile_axis *axis, int64_t i)
 	return block_start(axis, i + 1) - block_start(axis, i);
 }
 
-/* Moves to the tiles that continue the rows. */
-static void step_tiles(struct batch *batch, const struct bi__tile_axis *axis, int64_t elements)
-{
-	for (int64_t k = 0; k < batch->count; k++) {
-		batch->dst[k] += elements * axis->dst;
-		batch->src[k] += elements * axis->src;
-	}
-}
-
 static void copy_batch(const struct bi__tiles *tiles, const struct batch *batch)
 {
 	if (tiles->way == BI__TILES_ONCE)
@@ -372,7 +363,10 @@ static void copy_tiles(const struct bi__tiles *tiles, int64_t first, unsigned ch
 		if (i) {
 			const int64_t step = block_step(axis, i - 1);
 
-			step_tiles(&batch, axis, step);
+			for (int64_t k = 0; k < batch.count; k++) {
+				batch.dst[k] += step * axis->dst;
+				batch.src[k] += step * axis->src;
+			}
 			batch.skip = (size_t)((axis->block - step) * axis->dst);
 			batch.first = 0;
 		}
@@ -389,7 +383,7 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 	int64_t bytes;
 
 	bi__tiles_choose(&tiles, part);
-	bi__tiles_list(&tiles, part->plan->bytes);
+	bi__tiles_list(&tiles);
 	bytes = bi__tiles_place(&tiles, NULL);
 	memory = bytes <= MOST_BYTES ? malloc((size_t)bytes + BI__LINE) : NULL;
 	if (!memory) {
@@ -397,7 +391,7 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 		return;
 	}
 	bi__tiles_place(&tiles, memory + BI__LINE - (uintptr_t)memory % BI__LINE);
-	bi__tiles_list(&tiles, part->plan->bytes);
+	bi__tiles_list(&tiles);
 	for (int64_t i = 0; i < tiles.outer; i += tiles.together)
 		copy_tiles(&tiles, i, dst, src);
 	if (tiles.streams)

@@ -64,7 +64,7 @@ void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *par
  * Fills the tables of offsets. While they have no memory, only their lengths are computed. With memory, sets `a` to NULL
  * if runs are transposed from the source directly.
  */
-void bi__tiles_list(struct bi__tiles *tiles, uint64_t bytes);
+void bi__tiles_list(struct bi__tiles *tiles);
 
 /* Places tables and buffers in the memory at `base`. Returns their bytes. If `base` is NULL, they are only counted. */
 int64_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base);
@@ -82,11 +82,6 @@ static inline int64_t bi__tiles_round_up(int64_t n, int64_t to)
 static inline int64_t bi__tiles_minimum(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
-}
-
-static inline int64_t bi__tiles_magnitude(int64_t step)
-{
-	return step < 0 ? -step : step;
 }
 
 static inline int64_t bi__tiles_blocks_of(const struct bi__tile_axis *axis)

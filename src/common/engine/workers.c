@@ -48,20 +48,6 @@ static int next_of(uint64_t t)
 	return (int)(t & 0xffff);
 }
 
-static int has_unclaimed_chunk(void)
-{
-	uint64_t t = atomic_load_explicit(&ticket, memory_order_relaxed);
-
-	return next_of(t) < chunks_of(t);
-}
-
-static void broadcast_finished(void)
-{
-	pthread_mutex_lock(&lock);
-	pthread_cond_broadcast(&finished);
-	pthread_mutex_unlock(&lock);
-}
-
 /* Claims and runs one chunk. Returns 1, or 0 if no chunk is left. */
 static int run_next_chunk(void)
 {
@@ -73,8 +59,11 @@ static int run_next_chunk(void)
 	} while (
 		!atomic_compare_exchange_weak_explicit(&ticket, &t, t + 1, memory_order_acquire, memory_order_relaxed));
 	job_fn(job_arg, next_of(t));
-	if (atomic_fetch_add_explicit(&job_done, 1, memory_order_release) + 1 == chunks_of(t))
-		broadcast_finished();
+	if (atomic_fetch_add_explicit(&job_done, 1, memory_order_release) + 1 == chunks_of(t)) {
+		pthread_mutex_lock(&lock);
+		pthread_cond_broadcast(&finished);
+		pthread_mutex_unlock(&lock);
+	}
 	return 1;
 }
 
@@ -89,7 +78,9 @@ static void pause_cpu(void)
 
 static int is_wanted(int index)
 {
-	return has_unclaimed_chunk() && index < atomic_load_explicit(&job_helpers, memory_order_relaxed);
+	const uint64_t t = atomic_load_explicit(&ticket, memory_order_relaxed);
+
+	return next_of(t) < chunks_of(t) && index < atomic_load_explicit(&job_helpers, memory_order_relaxed);
 }
 
 /* Waits for a job. Returns 1, or 0 if this worker must end. */
@@ -154,12 +145,6 @@ static void wake_helpers(int count)
 	pthread_mutex_unlock(&lock);
 }
 
-static void run_all_chunks(int chunks, void (*fn)(void *arg, int chunk), void *arg)
-{
-	for (int i = 0; i < chunks; i++)
-		fn(arg, i);
-}
-
 static int is_finished(int chunks)
 {
 	return atomic_load_explicit(&job_done, memory_order_acquire) >= chunks;
@@ -212,7 +197,8 @@ void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
 	if (helpers > chunks - 1)
 		helpers = chunks - 1;
 	if (helpers <= 0 || atomic_flag_test_and_set_explicit(&job_taken, memory_order_acquire)) {
-		run_all_chunks(chunks, fn, arg);
+		for (int i = 0; i < chunks; i++)
+			fn(arg, i);
 		return;
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);

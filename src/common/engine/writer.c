@@ -9,10 +9,11 @@ void bi__writer_init(struct bi__writer *writer, const struct bi__simd *simd)
 	writer->fill = writer->skip = 0;
 }
 
-/* Writes the partial first line of a run. */
-static void write_first(struct bi__writer *writer)
+/* Writes a part of a line: the bytes of the buffer before `end`. */
+static void write_part(struct bi__writer *writer, size_t end)
 {
-	memcpy(writer->line + writer->skip, writer->buffer + writer->skip, BI__LINE - writer->skip);
+	if (end > writer->skip)
+		memcpy(writer->line + writer->skip, writer->buffer + writer->skip, end - writer->skip);
 	writer->skip = 0;
 }
 
@@ -24,25 +25,18 @@ static void flush_lines(struct bi__writer *writer)
 	if (lines == 0)
 		return;
 	if (first)
-		write_first(writer);
+		write_part(writer, BI__LINE);
 	writer->simd->stream(writer->line + first * BI__LINE, writer->buffer + first * BI__LINE, lines - first);
 	writer->line += lines * BI__LINE;
 	writer->fill -= lines * BI__LINE;
 	memcpy(writer->buffer, writer->buffer + lines * BI__LINE, BI__LINE);
 }
 
-/* Writes the rest of a run, less than a line. */
-static void end_run(struct bi__writer *writer)
-{
-	if (writer->fill > writer->skip)
-		memcpy(writer->line + writer->skip, writer->buffer + writer->skip, writer->fill - writer->skip);
-}
-
 void bi__writer_seek(struct bi__writer *writer, unsigned char *dst)
 {
 	if (writer->line && writer->line + writer->fill == dst)
 		return;
-	end_run(writer);
+	write_part(writer, writer->fill);
 	writer->skip = writer->fill = (uintptr_t)dst % BI__LINE;
 	writer->line = dst - writer->fill;
 }
@@ -84,8 +78,6 @@ void bi__writer_put(struct bi__writer *writer, const unsigned char *src, size_t 
 
 void bi__writer_finish(struct bi__writer *writer)
 {
-	end_run(writer);
-	writer->line = NULL;
-	writer->fill = writer->skip = 0;
+	write_part(writer, writer->fill);
 	writer->simd->fence();
 }

@@ -52,25 +52,25 @@ static void explain_strided(const struct bi__plan *plan, char *text, size_t capa
 static void explain_kind(const struct bi__plan *plan, char *text, size_t capacity)
 {
 	switch (plan->kind) {
-	case BI__PLAN_LINEAR:
+	case BI_PLAN_LINEAR:
 		snprintf(text, capacity, "both sides are one run of %zu bytes", plan->unit);
 		break;
-	case BI__PLAN_ROWS:
+	case BI_PLAN_ROWS:
 		snprintf(text, capacity, "both sides are dense in runs of %zu bytes", plan->unit);
 		explain_no_tiles(plan, text, capacity);
 		break;
-	case BI__PLAN_STRIDED:
+	case BI_PLAN_STRIDED:
 		explain_strided(plan, text, capacity);
 		break;
-	case BI__PLAN_TILES:
+	case BI_PLAN_TILES:
 		explain_tiles(plan, text, capacity);
 		break;
-	case BI__PLAN_BROADCAST:
+	case BI_PLAN_BROADCAST:
 		snprintf(text, capacity,
 			 "the source has stride 0 along axis %d: %zu bytes are written %" PRId64 " times",
 			 plan->ndim - 1, plan->unit, plan->shape[plan->ndim - 1]);
 		break;
-	case BI__PLAN_FILL:
+	case BI_PLAN_FILL:
 		snprintf(text, capacity, "the same %zu bytes are written everywhere", plan->unit);
 		break;
 	default:
@@ -100,15 +100,14 @@ static void write_public_plan(const struct bi__plan *plan, struct bi_plan *out)
 int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out, struct bi_error *err)
 {
 	struct bi__plan plan;
-	struct bi__span span;
 	size_t bytes;
 	int rc;
 
 	if (!dst || !out)
 		return bi__fail(err, BI_EINVAL, "dst or out is NULL");
-	rc = bi__layout_check(dst, &span, err);
+	rc = bi__layout_check(dst, err);
 	if (!rc && src)
-		rc = bi__layout_check(src, &span, err);
+		rc = bi__layout_check(src, err);
 	if (!rc && src)
 		rc = bi__plan_check(dst, src, err);
 	if (!rc && __builtin_add_overflow(bi_layout_nbytes(dst), 0, &bytes))

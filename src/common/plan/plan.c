@@ -1,5 +1,7 @@
 #include "common/plan/plan.h"
 
+#include <stdlib.h>
+
 #include "common/base/status.h"
 
 int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, struct bi_error *err)
@@ -17,13 +19,13 @@ int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, str
 	return BI_OK;
 }
 
-static const char *const plan_names[BI__PLAN_COUNT] = {
-#define PLAN(name, text) [BI__PLAN_##name] = text,
+static const char *const plan_names[BI_PLAN_COUNT] = {
+#define PLAN(name, text) [BI_PLAN_##name] = text,
 	BI_PLAN_MAP(PLAN)
 #undef PLAN
 };
 
-const char *bi__plan_name(enum bi__plan_kind kind)
+const char *bi__plan_name(enum bi_plan_kind kind)
 {
 	return plan_names[kind];
 }
@@ -72,13 +74,11 @@ static int axes_continue(const struct axis *outer, const struct axis *inner)
 	       !__builtin_mul_overflow(inner->src, inner->extent, &src) && src == outer->src;
 }
 
-/* Merges axes that continue each other. Returns the number of axes that are left. */
+/* Merges axes that continue each other. Returns the number of axes that are left. `n` > 0. */
 static int merge_axes(struct axis *axes, int n)
 {
 	int last = 0;
 
-	if (n == 0)
-		return 0;
 	for (int i = 1; i < n; i++) {
 		if (axes_continue(&axes[last], &axes[i])) {
 			axes[i].extent *= axes[last].extent;
@@ -95,7 +95,7 @@ static void absorb_rows(struct bi__plan *plan, const struct axis *axes, int n)
 {
 	const struct axis *inner = &axes[n - 1];
 
-	if (n && inner->dst == inner->src && inner->dst == (int64_t)plan->unit) {
+	if (inner->dst == inner->src && inner->dst == (int64_t)plan->unit) {
 		plan->unit *= (size_t)inner->extent;
 		n--;
 	}
@@ -107,18 +107,13 @@ static void absorb_rows(struct bi__plan *plan, const struct axis *axes, int n)
 	}
 }
 
-static int64_t magnitude(int64_t stride)
-{
-	return stride < 0 ? -stride : stride;
-}
-
 /* Returns the axis before the last axis with the smallest stride in the source, from 1 to `most`, or -1. */
 static int nearest_axis(const struct bi__plan *plan, int64_t most)
 {
 	int nearest = -1;
 
 	for (int y = 0; y < plan->ndim - 1; y++) {
-		int64_t step = magnitude(plan->src_strides[y]);
+		int64_t step = llabs(plan->src_strides[y]);
 
 		if (step != 0 && step <= most) {
 			nearest = y;
@@ -130,7 +125,7 @@ static int nearest_axis(const struct bi__plan *plan, int64_t most)
 
 int bi__plan_cross(const struct bi__plan *plan)
 {
-	return nearest_axis(plan, magnitude(plan->src_strides[plan->ndim - 1]) / BI__PLAN_TILE_GAIN);
+	return nearest_axis(plan, llabs(plan->src_strides[plan->ndim - 1]) / BI__PLAN_TILE_GAIN);
 }
 
 /* Returns the axis along which tiles read the source, or -1 if tiles are not worth it. */
@@ -142,7 +137,7 @@ static int find_tiles(const struct bi__plan *plan)
 		return -1;
 	if (plan->shape[x] * (int64_t)plan->unit < BI__PLAN_SHORT)
 		return nearest_axis(plan, INT64_MAX);
-	if (magnitude(plan->src_strides[x]) <= BI__PLAN_TILE_GAIN * (int64_t)plan->unit)
+	if (llabs(plan->src_strides[x]) <= BI__PLAN_TILE_GAIN * (int64_t)plan->unit)
 		return -1;
 	return bi__plan_cross(plan);
 }
@@ -159,15 +154,15 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size)
 {
 	plan->cross = -1;
 	if (plan->ndim == 0)
-		plan->kind = BI__PLAN_LINEAR;
+		plan->kind = BI_PLAN_LINEAR;
 	else if (has_zero_strides(plan))
-		plan->kind = BI__PLAN_FILL;
+		plan->kind = BI_PLAN_FILL;
 	else if ((plan->cross = find_tiles(plan)) >= 0)
-		plan->kind = BI__PLAN_TILES;
+		plan->kind = BI_PLAN_TILES;
 	else if (plan->src_strides[plan->ndim - 1] == 0)
-		plan->kind = BI__PLAN_BROADCAST;
+		plan->kind = BI_PLAN_BROADCAST;
 	else
-		plan->kind = plan->unit > item_size ? BI__PLAN_ROWS : BI__PLAN_STRIDED;
+		plan->kind = plan->unit > item_size ? BI_PLAN_ROWS : BI_PLAN_STRIDED;
 }
 
 /*
@@ -191,13 +186,13 @@ static int absorb_dense(struct bi__plan *plan, const struct bi_layout *dst, cons
 static void make_nest(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides, int ndim)
 {
 	struct axis axes[BI_MAX_NDIM];
-	int n;
 
 	for (int i = 0; i < ndim; i++)
 		add_axis(plan, axes, dst->shape[i], dst->strides[i], src_strides ? src_strides[i] : 0);
-	n = plan->ndim;
-	sort_axes(axes, n);
-	absorb_rows(plan, axes, merge_axes(axes, n));
+	if (!plan->ndim)
+		return;
+	sort_axes(axes, plan->ndim);
+	absorb_rows(plan, axes, merge_axes(axes, plan->ndim));
 }
 
 /* Makes a plan. If src_strides is NULL, the source is one item. */
@@ -211,7 +206,7 @@ static void make_plan(struct bi__plan *plan, const struct bi_layout *dst, int64_
 	plan->dst_offset = dst->offset;
 	plan->src_offset = src_offset;
 	plan->ndim = 0;
-	plan->kind = BI__PLAN_NOTHING;
+	plan->kind = BI_PLAN_NOTHING;
 	plan->cross = -1;
 	if (plan->bytes == 0)
 		return;

@@ -17,16 +17,8 @@
 
 #include "buffer_interface.h"
 
-/* The kinds have the same numbers as the public kinds. */
-enum bi__plan_kind {
-#define BI__PLAN_ENUM(name, text) BI__PLAN_##name,
-	BI_PLAN_MAP(BI__PLAN_ENUM)
-#undef BI__PLAN_ENUM
-		BI__PLAN_COUNT
-};
-
 struct bi__plan {
-	enum bi__plan_kind kind;
+	enum bi_plan_kind kind;
 	int ndim;
 	int cross; /* TILES: the axis along which the source is read, not the last; else -1 */
 	size_t unit; /* bytes of the innermost run, a multiple of the item size */
@@ -61,7 +53,7 @@ void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const str
 /* Makes the plan that moves nbytes dense bytes; nbytes > 0. */
 static inline void bi__plan_bytes(struct bi__plan *plan, int64_t dst_offset, int64_t src_offset, size_t nbytes)
 {
-	plan->kind = BI__PLAN_LINEAR;
+	plan->kind = BI_PLAN_LINEAR;
 	plan->ndim = 0;
 	plan->cross = -1;
 	plan->unit = nbytes;
@@ -76,7 +68,7 @@ void bi__plan_fill(struct bi__plan *plan, const struct bi_layout *dst);
 /* Sets kind and cross of a plan that moves at least one byte and is complete otherwise. */
 void bi__plan_classify(struct bi__plan *plan, size_t item_size);
 
-const char *bi__plan_name(enum bi__plan_kind kind);
+const char *bi__plan_name(enum bi_plan_kind kind);
 
 /*
  * Returns the axis before the last axis with the smallest stride in the source above 0, or -1 if that stride is not

@@ -10,7 +10,7 @@
 /* One operation. */
 struct bi__record {
 	const char *operation;
-	enum bi__plan_kind plan;
+	enum bi_plan_kind plan;
 	uint64_t bytes;
 	unsigned stream; /* bi_stream.id */
 	int64_t nanoseconds; /* duration; -1: not known, or not read from `event` yet */

@@ -17,7 +17,7 @@ enum route { ROUTE_WITHIN, ROUTE_TO_DEVICE, ROUTE_FROM_DEVICE, ROUTE_FILL, ROUTE
 
 static const char *const routes[ROUTE_COUNT] = { "within the device", "host to device", "device to host", "bi_fill" };
 
-static unsigned met[ROUTE_COUNT][BI__PLAN_COUNT][SIZES];
+static unsigned met[ROUTE_COUNT][BI_PLAN_COUNT][SIZES];
 
 static int64_t between(int64_t low, int64_t high)
 {
@@ -176,16 +176,16 @@ static void make_nothing(struct nest *nest, int64_t item, int64_t count)
 	nest->shape[between(0, nest->ndim - 1)] = 0;
 }
 
-static void (*const makers[BI__PLAN_COUNT])(struct nest *nest, int64_t item, int64_t count) = {
-	[BI__PLAN_NOTHING] = make_nothing, [BI__PLAN_LINEAR] = make_linear, [BI__PLAN_ROWS] = make_rows,
-	[BI__PLAN_STRIDED] = make_strided, [BI__PLAN_TILES] = make_tiles,   [BI__PLAN_BROADCAST] = make_broadcast,
-	[BI__PLAN_FILL] = make_fill,
+static void (*const makers[BI_PLAN_COUNT])(struct nest *nest, int64_t item, int64_t count) = {
+	[BI_PLAN_NOTHING] = make_nothing, [BI_PLAN_LINEAR] = make_linear, [BI_PLAN_ROWS] = make_rows,
+	[BI_PLAN_STRIDED] = make_strided, [BI_PLAN_TILES] = make_tiles,   [BI_PLAN_BROADCAST] = make_broadcast,
+	[BI_PLAN_FILL] = make_fill,
 };
 
 /* Tiles are of units below 64 bytes. */
-static int is_possible(enum bi__plan_kind kind, uint32_t size)
+static int is_possible(enum bi_plan_kind kind, uint32_t size)
 {
-	return kind != BI__PLAN_TILES || size < BI__PLAN_LONG;
+	return kind != BI_PLAN_TILES || size < BI__PLAN_LONG;
 }
 
 static void swap(int64_t *values, int i, int j)
@@ -223,7 +223,7 @@ static void turn_source(struct nest *nest)
 
 /* What a case is to be. */
 struct wish {
-	enum bi__plan_kind kind;
+	enum bi_plan_kind kind;
 	size_t size; /* its place in sizes */
 	int64_t count; /* about so many elements */
 	int is_aligned; /* nothing begins at bytes that the elements are not aligned to */
@@ -308,7 +308,7 @@ static void run_case(const struct wish *wish, enum route route)
 		return;
 	if (route != ROUTE_FILL)
 		copy_case(wish, route);
-	else if (wish->kind == BI__PLAN_FILL)
+	else if (wish->kind == BI_PLAN_FILL)
 		fill_case(wish);
 	else
 		return;
@@ -323,13 +323,13 @@ static void print_met(enum route route)
 	print_message("%s; items of", routes[route]);
 	for (size_t size = 0; size < SIZES; size++)
 		print_message(" %4u", sizes[size]);
-	for (int kind = 0; kind < BI__PLAN_COUNT; kind++) {
-		if (route == ROUTE_FILL && kind != BI__PLAN_FILL)
+	for (int kind = 0; kind < BI_PLAN_COUNT; kind++) {
+		if (route == ROUTE_FILL && kind != BI_PLAN_FILL)
 			continue;
-		print_message("\n%29s", bi__plan_name((enum bi__plan_kind)kind));
+		print_message("\n%29s", bi__plan_name((enum bi_plan_kind)kind));
 		for (size_t size = 0; size < SIZES; size++) {
 			print_message(" %4u", met[route][kind][size]);
-			missing += is_possible((enum bi__plan_kind)kind, sizes[size]) && !met[route][kind][size];
+			missing += is_possible((enum bi_plan_kind)kind, sizes[size]) && !met[route][kind][size];
 		}
 	}
 	print_message("\n");
@@ -339,12 +339,12 @@ static void print_met(enum route route)
 /* Some have room for tiles with a ragged edge, aligned or not. */
 static void run_small(enum route route)
 {
-	enum { CASES = BI__PLAN_COUNT * SIZES, ROUNDS = 4 };
+	enum { CASES = BI_PLAN_COUNT * SIZES, ROUNDS = 4 };
 
 	memset(met[route], 0, sizeof(met[route]));
 	for (int i = 0; i < effort(ROUNDS * CASES); i++) {
 		int which = chosen(i, CASES), round = i / CASES;
-		struct wish wish = { .kind = (enum bi__plan_kind)(which / (int)SIZES), .size = (size_t)which % SIZES };
+		struct wish wish = { .kind = (enum bi_plan_kind)(which / (int)SIZES), .size = (size_t)which % SIZES };
 
 		wish.count = between(4, round % 4 ? 300 : 2500);
 		wish.is_aligned = round % 2;
@@ -383,12 +383,12 @@ static void test_plans_filled(void **state)
 static void test_plans_aligned(void **state)
 {
 	static const size_t powers[] = { 0, 1, 3, 7, 9 };
-	enum { POWERS = ARRAY_LENGTH(powers), CASES = BI__PLAN_COUNT * POWERS };
+	enum { POWERS = ARRAY_LENGTH(powers), CASES = BI_PLAN_COUNT * POWERS };
 
 	(void)state;
 	for (int i = 0; i < effort(CASES); i++) {
 		int which = chosen(i, CASES);
-		struct wish wish = { (enum bi__plan_kind)(which / POWERS), powers[which % POWERS],
+		struct wish wish = { (enum bi_plan_kind)(which / POWERS), powers[which % POWERS],
 				     between(40 * 8, 40 * 9), 1 };
 
 		run_case(&wish, ROUTE_WITHIN);
@@ -399,13 +399,13 @@ static void test_plans_aligned(void **state)
 /* A few of each kind and route, of any item size. */
 static void test_plans_large(void **state)
 {
-	enum { CASES = (int)ROUTE_COUNT * (int)BI__PLAN_COUNT, ROUNDS = 2 };
+	enum { CASES = (int)ROUTE_COUNT * (int)BI_PLAN_COUNT, ROUNDS = 2 };
 
 	(void)state;
 	if (!is_thorough())
 		skip();
 	for (int i = 0; i < ROUNDS * CASES; i++) {
-		struct wish wish = { .kind = (enum bi__plan_kind)(i / ROUTE_COUNT % BI__PLAN_COUNT) };
+		struct wish wish = { .kind = (enum bi_plan_kind)(i / ROUTE_COUNT % BI_PLAN_COUNT) };
 
 		do
 			wish.size = (size_t)between(0, SIZES - 1);

@@ -13,7 +13,7 @@ struct change {
 static bi__cu_result launch(struct objects *objects, bi__cu_function function, const struct change *change)
 {
 	const struct bi__plan plan = {
-		.kind = BI__PLAN_STRIDED, .ndim = 1, .unit = 1, .bytes = 64, .shape = { 64 }, .dst_strides = { 2 }
+		.kind = BI_PLAN_STRIDED, .ndim = 1, .unit = 1, .bytes = 64, .shape = { 64 }, .dst_strides = { 2 }
 	};
 	const struct bi__launch_limits limits = { .group = 64 };
 	const unsigned *grid = change->grid, *block = change->block;

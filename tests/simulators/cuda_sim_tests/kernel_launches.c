@@ -6,7 +6,7 @@
 /* Sets every second byte of the 2 * count - 1 from the pointer on. */
 static bi__cu_result fill(bi__cu_pointer pointer, int64_t count, bi__cu_module module, bi__cu_stream stream)
 {
-	const struct bi__plan plan = { .kind = BI__PLAN_STRIDED,
+	const struct bi__plan plan = { .kind = BI_PLAN_STRIDED,
 				       .ndim = 1,
 				       .unit = 1,
 				       .bytes = (uint64_t)count,
