@@ -208,20 +208,9 @@ static void destroy_state(struct bi__cuda *cuda)
 	free(cuda);
 }
 
-/* The context must be current. */
-static void abandon_shared(struct bi__cuda *cuda)
-{
-	struct bi__cuda_scope scope;
-
-	if (bi__cuda_relax(&scope, NULL))
-		bi__cuda_relax(&scope, NULL);
-	bi__cuda_close_shared(cuda);
-	bi__cuda_leave(&scope);
-}
-
 static int open_handles(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queue *stream, struct bi_error *err)
 {
-	struct bi__cuda_scope scope;
+	struct bi__cuda_scope scope, release;
 	int rc = bi__cuda_enter(cuda->context, &scope, err);
 
 	if (rc)
@@ -229,10 +218,13 @@ static int open_handles(struct bi__cuda *cuda, uintptr_t adopted, struct bi__que
 	rc = bi__cuda_open_shared(cuda, err);
 	if (!rc) {
 		rc = open_stream(cuda, adopted, stream, err);
-		if (rc)
-			abandon_shared(cuda);
-		else
+		if (rc) {
+			bi__cuda_enter_to_release(cuda->context, &release);
+			bi__cuda_close_shared(cuda);
+			bi__cuda_leave(&release);
+		} else {
 			bi__cuda_open_pool(cuda);
+		}
 	}
 	bi__cuda_leave(&scope);
 	return rc;

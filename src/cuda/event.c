@@ -207,10 +207,8 @@ int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 		return BI_OK;
 	if (queried->is_captured)
 		return bi__fail(err, BI_ECAPTURE, "the event was recorded in a graph capture and never completes");
-	rc = bi__cuda_relax(&scope, err);
-	if (rc == BI_EPRODUCER)
-		rc = bi__cuda_relax(&scope, err);
-	if (rc)
+	/* A driver may return the failure of earlier work here once. */
+	if (bi__cuda_relax(&scope, NULL) && (rc = bi__cuda_relax(&scope, err)))
 		return rc;
 	rc = query_event(queried, block, done, err);
 	bi__cuda_leave(&scope);
@@ -430,7 +428,7 @@ void bi__cuda_use(struct bi__cuda_queue *queue)
 		bi__cuda_drain(queue->stream);
 }
 
-/* Records the end of the work that uses kernels or chunks. */
+/* Records the end of the kernels of an own stream. */
 static void record_end(struct bi__cuda_queue *queue)
 {
 	uint64_t id;
@@ -455,15 +453,12 @@ static void leave_list(struct bi__cuda_queue *queue, int is_reset)
 	pthread_mutex_unlock(&shared->queues_lock);
 }
 
-/*
- * The handle of a wrapped stream is not used, because its owner may have destroyed it, unless the driver has failed to
- * record the last use of a chunk.
- */
+/* The handle of a wrapped stream is not used, because its owner may have destroyed it. */
 int bi__cuda_stream_close(struct bi__queue *queue)
 {
 	struct bi__cuda_queue *closed = bi__cuda_queue_of(queue);
 	struct bi__cuda_scope scope = { NULL, 0, 0 };
-	int has_handles = closed->is_own || closed->used || closed->is_used;
+	int has_handles = closed->is_own || closed->used;
 	int is_reset = has_handles && bi__cuda_is_reset(closed->cuda->shared);
 
 	if (has_handles && !is_reset)

@@ -13,16 +13,12 @@ static int check_allocation(bi__cu_result code, const char *call, size_t nbytes,
 
 static void describe_block(struct bi__block *block, enum bi__cuda_source source, bi__cu_pointer address)
 {
-	int follows = source == BI__CUDA_POOL;
-
 	block->kind = BI_HANDLE_CUDA;
 	block->handle = (uintptr_t)address;
 	block->cookie = source;
-	block->host = source == BI__CUDA_PINNED || source == BI__CUDA_MANAGED
-			      ? (char *)(uintptr_t)address + block->origin
-			      : NULL;
-	block->alloc_pending = follows;
-	block->free_follows = follows;
+	if (source == BI__CUDA_PINNED || source == BI__CUDA_MANAGED)
+		block->host = (char *)(uintptr_t)address + block->origin;
+	block->alloc_pending = source == BI__CUDA_POOL;
 }
 
 /* The pool keeps up to so many bytes of freed memory at a synchronisation. */

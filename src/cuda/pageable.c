@@ -131,37 +131,34 @@ static struct bi__cuda_chunk *find_free_locked(struct bi__cuda_chunk *chunks, in
 	for (int i = 0; i < count; i++) {
 		struct bi__cuda_chunk *chunk = &chunks[i];
 
-		if (!chunk->is_busy &&
-		    (!chunk->queue || (!chunk->is_lost && bi__cu->EventQuery(chunk->used) == BI__CU_SUCCESS)))
+		if (!chunk->is_busy && (!chunk->queue || bi__cu->EventQuery(chunk->used) == BI__CU_SUCCESS))
 			return chunk;
 	}
 	return NULL;
 }
 
-/* The chunk whose last use is the oldest, or NULL if all are lost. */
+/* The chunk whose last use is the oldest, or NULL if none can be used. */
 static struct bi__cuda_chunk *find_oldest_chunk_locked(struct bi__cuda_pageable *pageable)
 {
 	struct bi__cuda_chunk *oldest = NULL;
 
 	for (int i = 0; i < BI__CUDA_CHUNKS; i++)
-		if (!pageable->chunks[i].is_lost && (!oldest || pageable->chunks[i].last_use < oldest->last_use))
+		if (!pageable->chunks[i].is_busy && (!oldest || pageable->chunks[i].last_use < oldest->last_use))
 			oldest = &pageable->chunks[i];
 	return oldest;
 }
 
 /*
- * Makes lost chunks usable: blocks the calling thread until all work of the context is complete. The context must be
- * current. It is called only when no chunk is left, so few copies wait.
+ * Blocks the calling thread until all work of the context is complete, so that no work uses a chunk. The context must
+ * be current. The driver has refused to tell the end of every chunk, so it does not matter that this invalidates
+ * captures.
  */
 static int take_back_chunks_locked(struct bi__cuda_pageable *pageable, struct bi_error *err)
 {
 	int rc = bi__cu_check(bi__cu->CtxSynchronize(), "cuCtxSynchronize", err);
 
-	for (int i = 0; i < BI__CUDA_ALL_CHUNKS && !rc; i++)
-		if (!pageable->chunks[i].is_busy) {
-			pageable->chunks[i].queue = 0;
-			pageable->chunks[i].is_lost = 0;
-		}
+	for (int i = 0; i < BI__CUDA_CHUNKS && !rc; i++)
+		pageable->chunks[i].is_busy = 0;
 	return rc;
 }
 
@@ -221,22 +218,35 @@ static int begin_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk
 	return rc;
 }
 
+/* Blocks the calling thread until no work uses the chunk. If that fails, the chunk stays busy. */
+static void await_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk)
+{
+	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
+
+	if (bi__cuda_drain(queue->stream))
+		return;
+	pthread_mutex_lock(&pageable->lock);
+	chunk->is_busy = 0;
+	pthread_mutex_unlock(&pageable->lock);
+}
+
 /*
  * Marks the end of a use of the chunk and unlocks bi__cuda_pageable.lock. Must also be called if enqueuing failed,
- * because commands that were enqueued before use the chunk.
+ * because commands that were enqueued before use the chunk. A driver may return the failure of earlier work, so it is
+ * asked twice to record the end. If it refuses twice, the calling thread waits for the end.
  */
-static int end_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
+static int end_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
 {
 	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
 	int rc = bi__cu_check(bi__cu->EventRecord(chunk->used, queue->stream), "cuEventRecord", err);
+	int is_recorded = !rc || bi__cu->EventRecord(chunk->used, queue->stream) == BI__CU_SUCCESS;
 
-	chunk->queue = queue->serial;
+	chunk->queue = is_recorded ? queue->serial : 0;
 	chunk->last_use = ++pageable->uses;
-	chunk->is_lost = rc != BI_OK;
-	chunk->is_busy = 0;
-	/* The close of the stream records the end then. */
-	atomic_fetch_or(&queue->is_used, rc != BI_OK);
+	chunk->is_busy = !is_recorded;
 	pthread_mutex_unlock(&pageable->lock);
+	if (!is_recorded)
+		await_chunk(queue, chunk);
 	return rc;
 }
 
@@ -348,7 +358,7 @@ static int enqueue_in_pair(const struct bi__cuda_pageable_copy *copy, const stru
  * If `waits` is set, makes the queue wait for the host functions. If the driver refuses that, blocks until they end. If
  * that fails too, the pair is not used again.
  */
-static int end_pair(struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, int waits, struct bi_error *err)
+static int end_pair(const struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, int waits, struct bi_error *err)
 {
 	int rc = waits ? pass(pair->used, pair->stream, queue->stream, err) : BI_OK, ended;
 
@@ -411,7 +421,7 @@ void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable)
 	for (int i = 0; i < BI__CUDA_ALL_CHUNKS; i++) {
 		struct bi__cuda_chunk *chunk = &pageable->chunks[i];
 
-		if (chunk->queue && !chunk->is_lost)
+		if (chunk->queue && !chunk->is_busy)
 			bi__cuda_wait_for_event(chunk->used);
 		destroy_event(chunk->used);
 		destroy_event(chunk->passed[0]);

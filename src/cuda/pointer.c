@@ -251,12 +251,6 @@ int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *for
 				(int)foreign->kind);
 	block->kind = BI_HANDLE_CUDA;
 	block->handle = foreign->handle;
-	block->nbytes = foreign->nbytes;
-	block->origin = 0;
-	block->cookie = BI__CUDA_ADOPTED;
-	block->host = NULL;
-	block->alloc_pending = 0;
-	block->free_follows = 1;
 	if (!foreign->nbytes || foreign->flags & BI_WRAP_UNCHECKED)
 		return BI_OK;
 	return describe_adopted(device->state, foreign->handle, block, err);

@@ -22,25 +22,11 @@ struct program {
 	size_t function_count;
 };
 
-/* Makes the context current, in a relaxed scope: another thread may be capturing a graph while code is loaded. */
-static int enter_relaxed(const struct bi__cuda *cuda, struct bi__cuda_scope *scope, struct bi_error *err)
-{
-	int rc = bi__cuda_relax(scope, err);
-	struct bi__cuda_scope current;
-
-	if (rc)
-		return rc;
-	rc = bi__cuda_enter(cuda->context, &current, err);
-	scope->pushed = current.pushed;
-	if (rc)
-		bi__cuda_leave(scope);
-	return rc;
-}
-
-static int load_module(const struct bi__cuda *cuda, const void *image, bi__cu_module *module, struct bi_error *err)
+/* In a relaxed scope, because another thread may be capturing a graph while code is loaded. */
+static int load_module(const void *image, bi__cu_module *module, struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
-	int rc = enter_relaxed(cuda, &scope, err);
+	int rc = bi__cuda_relax(&scope, err);
 
 	if (rc)
 		return rc;
@@ -91,8 +77,7 @@ int bi__cuda_build(struct bi__device_state *device, struct bi__source *source, u
 		return bi__fail(err, BI_ENOMEM, "no memory for a program");
 	rc = prepare_image(cuda, source, &image, err);
 	if (!rc)
-		rc = load_module(cuda,
-				 source->image ? source->image
+		rc = load_module(source->image ? source->image
 				 : image.code  ? image.code
 					       : image.ptx,
 				 &made->module, err);
@@ -125,15 +110,6 @@ void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
 	free(unloaded);
 }
 
-static size_t count_parameters(const struct bi_parameter *table)
-{
-	size_t count = 0;
-
-	while (table[count].kind)
-		count++;
-	return count;
-}
-
 /* Reads the table of a kernel from ".b8 bi_parameters_NAME[BYTES] = {1, 2, ...}". Returns NULL if there is none. */
 static struct bi_parameter *read_table(const char *ptx, const char *name)
 {
@@ -156,19 +132,17 @@ static struct bi_parameter *read_table(const char *ptx, const char *name)
 	return (struct bi_parameter *)(void *)bytes;
 }
 
-static struct bi_parameter *copy_table(const struct program *program, const char *name)
+/* Takes the parameters from the functions of the source. */
+static int copy_table(const struct program *program, const char *name, struct bi__kernel *out, struct bi_error *err)
 {
-	struct bi_parameter *copy = NULL;
+	const struct bi_host_kernel *function = bi__kernel_function(program->functions, program->function_count, name);
 
-	for (size_t i = 0; i < program->function_count && !copy; i++)
-		if (!strcmp(program->functions[i]->name, name)) {
-			size_t nbytes = (count_parameters(program->functions[i]->parameters) + 1) * sizeof(*copy);
-
-			copy = malloc(nbytes);
-			if (copy)
-				memcpy(copy, program->functions[i]->parameters, nbytes);
-		}
-	return copy;
+	if (!function)
+		return bi__fail(
+			err, BI_EINVAL,
+			"the parameters of kernel '%s' are not known: give PTX made of BI_KERNEL, or source.functions",
+			name);
+	return bi__kernel_copy_parameters(out, function, err);
 }
 
 static int query_function(bi__cu_function function, unsigned what, int *value, struct bi_error *err)
@@ -205,8 +179,9 @@ int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, cons
 {
 	const struct program *from = (const struct program *)program;
 	struct bi__cuda_scope scope;
-	int rc = enter_relaxed(device->state, &scope, err);
+	int rc = bi__cuda_relax(&scope, err);
 
+	(void)device;
 	if (rc)
 		return rc;
 	rc = find_function(from->module, name, out, err);
@@ -214,14 +189,12 @@ int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, cons
 	if (rc)
 		return rc;
 	out->parameters = from->ptx ? read_table(from->ptx, name) : NULL;
-	if (!out->parameters)
-		out->parameters = copy_table(from, name);
-	if (!out->parameters)
-		return bi__fail(
-			err, BI_EINVAL,
-			"the parameters of kernel '%s' are not known: give PTX made of BI_KERNEL, or source.functions",
-			name);
-	out->count = (unsigned)count_parameters(out->parameters);
+	if (out->parameters)
+		out->count = bi__kernel_parameters(out->parameters);
+	else
+		rc = copy_table(from, name, out, err);
+	if (rc)
+		return rc;
 	out->most_along[0] = out->most_along[1] = MOST_THREADS_XY;
 	out->most_along[2] = MOST_THREADS_Z;
 	out->most_groups[0] = MOST_GROUPS_X;

@@ -9,14 +9,14 @@ static int is_current(bi__cu_context context)
 }
 
 /*
- * Pops the context. cuCtxPopCurrent may return the failure of earlier work although the context was popped, so the
- * current context is checked.
+ * Pops the context. cuCtxPopCurrent may return the failure of earlier work although it has popped, and then has written
+ * the popped context. The current context does not tell, because the caller may have had the same one current.
  */
-static void pop_context(bi__cu_context context)
+static void pop_context(void)
 {
-	bi__cu_context popped;
+	bi__cu_context popped = NULL;
 
-	if (bi__cu->CtxPopCurrent(&popped) != BI__CU_SUCCESS && is_current(context))
+	if (bi__cu->CtxPopCurrent(&popped) != BI__CU_SUCCESS && !popped)
 		bi__cu->CtxPopCurrent(&popped);
 }
 
@@ -32,7 +32,8 @@ int bi__cuda_begin(const struct bi__device_state *device, struct bi_error *err)
 
 void bi__cuda_end(const struct bi__device_state *device)
 {
-	pop_context((bi__cu_context)device->native);
+	(void)device;
+	pop_context();
 }
 
 int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err)
@@ -77,7 +78,7 @@ void bi__cuda_leave(struct bi__cuda_scope *scope)
 	if (scope->is_relaxed)
 		restore_capture(scope->mode);
 	if (scope->pushed)
-		pop_context(scope->pushed);
+		pop_context();
 }
 
 int bi__cuda_is_reset(struct bi__cuda_shared *shared)

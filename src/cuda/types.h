@@ -87,8 +87,8 @@ enum bi__cu_constant {
 #define BI__CU_STREAM_PER_THREAD ((bi__cu_stream)0x2)
 
 /*
- * Error codes: X(the driver's name without CUDA_, number, status of this library). Any other code is BI_EDRIVER, and the
- * driver gives its name. A driver that the process is unloading gives none, so its code is in the list.
+ * Error codes: X(the driver's name without CUDA_, number, status of this library). Any other code is BI_EDRIVER, and
+ * the driver gives its name. A driver that the process is unloading gives none, so its code is in the list.
  */
 #define BI__CU_CODES(X) \
 	X(ERROR_INVALID_VALUE, 1, BI_EDRIVER) \

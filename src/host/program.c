@@ -29,9 +29,6 @@ int bi__host_build(struct bi__device_state *device, struct bi__source *source, u
 	(void)device;
 	if (!source->function_count)
 		return bi__fail(err, BI_EINVAL, "the host runs kernels as C functions: set source.functions");
-	for (size_t i = 0; i < source->function_count; i++)
-		if (!source->functions[i])
-			return bi__fail(err, BI_EINVAL, "source.functions[%zu] is NULL", i);
 	made = malloc(sizeof(*made));
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory for a program");
@@ -46,30 +43,19 @@ void bi__host_unload(struct bi__device_state *device, uintptr_t program)
 	free((struct program *)program);
 }
 
-static const struct bi_host_kernel *find_function(const struct program *program, const char *name)
-{
-	for (size_t i = 0; i < program->count; i++)
-		if (!strcmp(program->functions[i]->name, name))
-			return program->functions[i];
-	return NULL;
-}
-
 int bi__host_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
 			struct bi_error *err)
 {
-	const struct bi_host_kernel *function = find_function((const struct program *)program, name);
-	unsigned count = 0;
+	const struct program *from = (const struct program *)program;
+	const struct bi_host_kernel *function = bi__kernel_function(from->functions, from->count, name);
+	int rc;
 
 	(void)device;
 	if (!function)
 		return bi__fail(err, BI_EINVAL, "source.functions has no kernel '%s'", name);
-	while (function->parameters[count].kind)
-		count++;
-	out->parameters = malloc((count + 1) * sizeof(*out->parameters));
-	if (!out->parameters)
-		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
-	memcpy(out->parameters, function->parameters, (count + 1) * sizeof(*out->parameters));
-	out->count = count;
+	rc = bi__kernel_copy_parameters(out, function, err);
+	if (rc)
+		return rc;
 	out->state = (void *)(uintptr_t)function;
 	out->has_groups = function->has_groups;
 	out->most_local = SIZE_MAX / 2;

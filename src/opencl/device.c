@@ -53,20 +53,6 @@ static void copy_text(char *out, size_t capacity, cl_platform_id platform, cl_de
 	free(text);
 }
 
-static int has_extension(cl_device_id device, const char *name)
-{
-	char *text = bi__opencl_text(NULL, device, CL_DEVICE_EXTENSIONS);
-	size_t length = strlen(name);
-	int has = 0;
-
-	for (const char *word = text; word && *word && !has; word += strspn(word, " ")) {
-		has = strcspn(word, " ") == length && !strncmp(word, name, length);
-		word += strcspn(word, " ");
-	}
-	free(text);
-	return has;
-}
-
 /* Returns a flag, a bit field or a 64-bit number of the device, or 0 if the device does not report it. */
 static uint64_t get_bits(cl_device_id device, cl_device_info what)
 {
@@ -104,6 +90,7 @@ static int get_kind(cl_device_id device)
 static uint32_t get_capabilities(cl_device_id device, int version)
 {
 	uint64_t queues = get_bits(device, CL_DEVICE_QUEUE_PROPERTIES);
+	char *extensions = bi__opencl_text(NULL, device, CL_DEVICE_EXTENSIONS);
 	uint32_t found = BI_CAP_ASYNC;
 
 	if (get_bits(device, CL_DEVICE_HOST_UNIFIED_MEMORY))
@@ -117,8 +104,10 @@ static uint32_t get_capabilities(cl_device_id device, int version)
 		found |= BI_CAP_SVM;
 	if (get_bits(device, CL_DEVICE_EXECUTION_CAPABILITIES) & CL_EXEC_NATIVE_KERNEL)
 		found |= BI_CAP_NATIVE_COPY;
-	if (has_extension(device, "cl_khr_external_memory"))
+	/* The names that begin so are of extensions that need this one. */
+	if (extensions && strstr(extensions, "cl_khr_external_memory"))
 		found |= BI_CAP_EXTERNAL_MEMORY;
+	free(extensions);
 	return found;
 }
 

@@ -129,7 +129,6 @@ static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__blo
 		return rc;
 	block->kind = BI_HANDLE_CL_MEM;
 	block->handle = block->cookie = (uintptr_t)buffer;
-	block->host = NULL;
 	block->private_host = bytes ? bytes + block->origin : NULL;
 	if (bytes)
 		atomic_fetch_add_explicit(&opencl->shared_blocks, 1, memory_order_relaxed);
@@ -253,8 +252,6 @@ static int adopt_shared(cl_context context, const struct bi_foreign *foreign, st
 	block->kind = BI_HANDLE_CL_SVM;
 	block->memory = BI_MEMORY_UNIFIED;
 	block->handle = foreign->handle;
-	block->origin = 0;
-	block->nbytes = foreign->nbytes;
 	block->cookie = (uintptr_t)buffer;
 	return BI_OK;
 }
@@ -262,7 +259,6 @@ static int adopt_shared(cl_context context, const struct bi_foreign *foreign, st
 int bi__opencl_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 		     struct bi_error *err)
 {
-	block->host = NULL;
 	if (foreign->kind == BI_HANDLE_CL_MEM)
 		return adopt_buffer(device->native, foreign, block, err);
 	if (foreign->kind == BI_HANDLE_CL_SVM)

@@ -164,7 +164,7 @@ static struct bi__place at_host(const void *host)
 
 static void copy_bytes(struct opened *opened, struct bi__place dst, struct bi__place src, size_t nbytes)
 {
-	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
+	const struct bi__plan plan = { .kind = BI_PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
 
 	OK(backend->move.copy(&opened->state, &opened->queue, &(struct bi__move){ &plan, dst, src, 0 }, NULL, &error));
 	drain(&opened->queue);
@@ -522,7 +522,7 @@ static void test_free_with_pending_work(void **unused)
 	struct opened opened;
 	size_t nbytes = 1 << 20;
 	unsigned char *bytes = random_bytes(nbytes), *back = calloc(1, nbytes);
-	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
+	const struct bi__plan plan = { .kind = BI_PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
 
 	(void)unused;
 	open_default(&opened);
@@ -715,7 +715,7 @@ static void test_adopt_svm(void **unused)
 	foreign.kind = BI_HANDLE_CL_SVM;
 	foreign.handle = (uintptr_t)shared;
 	FAILS(BI_EINVAL, "nbytes is 0", backend->memory.adopt(&opened.state, &foreign, &block, &error));
-	foreign.nbytes = sizeof(back);
+	foreign.nbytes = block.nbytes = sizeof(back);
 	OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_true(block.kind == BI_HANDLE_CL_SVM && block.handle == (uintptr_t)shared);
 	assert_null(block.host);
@@ -835,7 +835,7 @@ static int is_refused(struct opened *opened, const struct bi__plan *plan, const 
 {
 	int takes = 0;
 
-	if (!is_masked() || plan->kind == BI__PLAN_LINEAR || src->immediate || (dst->block && src->block))
+	if (!is_masked() || plan->kind == BI_PLAN_LINEAR || src->immediate || (dst->block && src->block))
 		return 0;
 	OK(backend->move.takes(&opened->state, &(struct bi__move){ plan, *dst, *src, 0 }, &takes, &error));
 	return !takes;
@@ -1007,7 +1007,7 @@ static void test_dense_copies(void **unused)
 static void test_dense_copy_of_a_closed_buffer(void **unused)
 {
 	const size_t nbytes = 9 << 20;
-	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
+	const struct bi__plan plan = { .kind = BI_PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
 	unsigned char *bytes = random_bytes(nbytes), *back = calloc(1, nbytes);
 	struct opened opened;
 	struct bi__block from = { 0 }, to;
@@ -1051,7 +1051,7 @@ static void test_first_strided_copy(void **unused)
 	open_default(&opened);
 	do
 		random_pair(&pair, 3, 0);
-	while (pair.plan.kind == BI__PLAN_LINEAR);
+	while (pair.plan.kind == BI_PLAN_LINEAR);
 	layer.reset();
 	check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
 	assert_int_equal(layer.count("clCreateProgramWithSource") + layer.count("clCreateProgramWithBinary"),
@@ -1223,7 +1223,7 @@ static void test_copy_faults(void **unused)
 
 		do
 			random_pair(&pair, 3, route);
-		while (pair.plan.kind == BI__PLAN_LINEAR);
+		while (pair.plan.kind == BI_PLAN_LINEAR);
 		to = allocate(&opened, pair.dst_nbytes, 0, BI_MEMORY_DEVICE);
 		from = allocate(&opened, pair.src_nbytes, 0, BI_MEMORY_DEVICE);
 		if (route)
@@ -1273,7 +1273,7 @@ static void test_same_kernel_object_is_never_shared(void **unused)
 	assert_int_equal(built, 0);
 	do
 		random_pair(&pair, 3, 0);
-	while (pair.plan.kind == BI__PLAN_LINEAR);
+	while (pair.plan.kind == BI_PLAN_LINEAR);
 	layer.reset();
 	for (int i = 0; i < 3; i++)
 		check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
@@ -1321,7 +1321,7 @@ static void copy_with_cache(const char *directory, uint64_t built, uint64_t load
 	open_with(&opened, &options);
 	do
 		random_pair(&pair, 3, 0);
-	while (pair.plan.kind == BI__PLAN_LINEAR);
+	while (pair.plan.kind == BI_PLAN_LINEAR);
 	check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
 	backend->devices.cache_state(&opened.state, &was_built, &was_loaded);
 	assert_int_equal(was_built, built);
@@ -1497,7 +1497,7 @@ static void test_order_across_queues(void **unused)
 	struct bi__queue other = { .out_of_order = 1 };
 	size_t nbytes = 1 << 18;
 	unsigned char *first = random_bytes(nbytes), *second = random_bytes(nbytes), *back = calloc(1, nbytes);
-	const struct bi__plan plan = { .kind = BI__PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
+	const struct bi__plan plan = { .kind = BI_PLAN_LINEAR, .unit = nbytes, .bytes = nbytes };
 	struct bi__block a, b;
 
 	(void)unused;

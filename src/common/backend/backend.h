@@ -189,13 +189,14 @@ struct bi__backend {
 	struct {
 		/*
 		 * Allocates block->origin + block->nbytes bytes. The caller has set `memory`, `origin` and `nbytes`,
-		 * which is > 0. Sets `kind` and `handle`, and the addresses `host` and `private_host` if there are any.
+		 * which is > 0, and cleared the rest. Sets `kind` and `handle`, and the addresses `host` and
+		 * `private_host` if there are any.
 		 */
 		int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
 		/*
 		 * Wraps a foreign handle, and retains it or takes ownership as foreign->flags say. The caller has set
-		 * block->nbytes (0: not known). Sets `kind`, `handle` and `nbytes`. Sets `origin` if the foreign memory
-		 * is part of a larger allocation. Optional.
+		 * block->nbytes (0: not known), and cleared the rest. Sets `kind`, `handle` and, if it was 0, `nbytes`.
+		 * Sets `origin` if the foreign memory is part of a larger allocation. Optional.
 		 */
 		int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 			     struct bi_error *err);

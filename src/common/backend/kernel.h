@@ -2,9 +2,13 @@
 #ifndef BI_COMMON_BACKEND_KERNEL_H
 #define BI_COMMON_BACKEND_KERNEL_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "buffer_interface/kernel.h"
 #include "buffer_interface/launch.h"
 #include "common/backend/backend.h"
+#include "common/base/status.h"
 
 /* The largest length of a kernel's name that `get` sees. */
 #define BI__KERNEL_NAME_MAX 200
@@ -52,5 +56,40 @@ struct bi__kernel_launch {
 	int64_t size[3];
 	int64_t group[3]; /* group[0] == 0: the backend chooses, and kernel->threads is 0 */
 };
+
+/* Returns the function of that name, or NULL if there is none. No function is NULL. */
+static inline const struct bi_host_kernel *bi__kernel_function(const struct bi_host_kernel *const *functions,
+							       size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(functions[i]->name, name))
+			return functions[i];
+	return NULL;
+}
+
+/* Returns the number of parameters in a table, which an entry of kind 0 ends. */
+static inline unsigned bi__kernel_parameters(const struct bi_parameter *table)
+{
+	unsigned count = 0;
+
+	while (table[count].kind)
+		count++;
+	return count;
+}
+
+/* Sets the parameters of a kernel to a copy of the function's. */
+static inline int bi__kernel_copy_parameters(struct bi__kernel *out, const struct bi_host_kernel *function,
+					     struct bi_error *err)
+{
+	const unsigned count = bi__kernel_parameters(function->parameters);
+
+	out->parameters = malloc((count + 1) * sizeof(*out->parameters));
+	if (!out->parameters)
+		return bi__fail(err, BI_ENOMEM, "no memory for the %u parameters of kernel '%s'", count,
+				function->name);
+	memcpy(out->parameters, function->parameters, (count + 1) * sizeof(*out->parameters));
+	out->count = count;
+	return BI_OK;
+}
 
 #endif

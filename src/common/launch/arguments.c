@@ -324,17 +324,10 @@ static int check_launch(const struct bi_kernel *kernel, const struct bi_stream *
 /* Under the option `debug`: blocks the calling thread, unless the stream is being captured. */
 static int wait_for_launch(struct bi_stream *stream, struct bi_error *err)
 {
-	struct bi__fence fence = BI__FENCE_NONE;
 	uint64_t capture;
 	int rc = bi__stream_capture(stream, &capture, err);
 
-	if (rc || capture)
-		return rc;
-	rc = bi__fence_record(stream, &fence, err);
-	if (!rc)
-		rc = bi__fence_block(&fence, BI__WAIT_DEBUG, err);
-	bi__fence_clear(&fence);
-	return rc;
+	return rc || capture ? rc : bi__fence_await(stream, BI__WAIT_DEBUG, err);
 }
 
 _Static_assert(BI_MAX_ARGUMENTS <= BI__STEP_MEMORIES, "the arrays of a launch are one step");

@@ -70,9 +70,13 @@ static int build_program(struct bi_context *context, const struct bi_program_sou
 		.function_count = wanted->functions ? wanted->function_count : 0,
 		.image = wanted->image,
 	};
-	char *text = wanted->text ? prepend_preamble(wanted->text) : NULL;
+	char *text;
 	int rc;
 
+	for (size_t i = 0; i < source.function_count; i++)
+		if (!source.functions[i])
+			return bi__fail(err, BI_EINVAL, "source.functions[%zu] is NULL", i);
+	text = wanted->text ? prepend_preamble(wanted->text) : NULL;
 	if (wanted->text && !text)
 		return bi__fail(err, BI_ENOMEM, "no memory for the source");
 	source.text = text;

@@ -225,7 +225,7 @@ void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
 void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *memory)
 {
 	/* The driver frees the memory after all work on it, in stream order. */
-	if (memory->block.free_follows && !memory->block.alloc_pending)
+	if (memory->block.free_follows)
 		bi__memory_destroy(context, memory);
 	else
 		destroy_or_retire(context, memory);

@@ -170,6 +170,10 @@ static void test_arguments_of_programs(void **state)
 	assert_null(program);
 	REFUSED(BI_EINVAL, bi_program_build(fixture.context, NULL, &program, &error));
 	REFUSED(BI_EINVAL, bi_program_build(fixture.context, &source, NULL, &error));
+	source.functions = (const struct bi_host_kernel *const[]){ source.functions[0], NULL };
+	source.function_count = 2;
+	REFUSED_FOR(BI_EINVAL, "source.functions[1] is NULL",
+		    bi_program_build(fixture.context, &source, &program, &error));
 	source.struct_size = 3;
 	REFUSED_FOR(BI_EINVAL, "source", bi_program_build(fixture.context, &source, &program, &error));
 	bi_program_release(NULL);
