@@ -45,7 +45,7 @@ static int make_view(const struct import *import, const struct bi__cai_array *ar
 		     struct bi_stream *stream, struct bi_view **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
-	struct bi__wrapping wrapping = { &foreign, &array->layout, { 0, (int64_t)array->nbytes }, 0 };
+	const struct bi__wrapping wrapping = { &foreign, &array->layout, 0 };
 
 	foreign.kind = BI_HANDLE_CUDA;
 	foreign.handle = array->address;

@@ -184,7 +184,7 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 	const struct bi_dlpack_import_options *options = import->options;
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi_layout layout;
-	struct bi__wrapping wrapping = { &foreign, &layout, { 0, 0 }, 0 };
+	const struct bi__wrapping wrapping = { &foreign, &layout, 0 };
 	int rc = read_layout(import, &layout, err);
 
 	foreign.kind = import->exported->handle;
@@ -196,7 +196,6 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 		return rc;
 	if (!is_on_host(import))
 		foreign.stream = options->producer_stream;
-	bi_layout_extent(&layout, &wrapping.span.first, &wrapping.span.end);
 	rc = bi__place_view(import->context, &wrapping, "E7", out, err);
 	if (rc)
 		return rc;

@@ -185,20 +185,22 @@ static int check_flags(const struct bi_exchange *exchange, const struct bi_view 
 /* A structure that was checked. */
 struct incoming {
 	struct bi_layout layout; /* offset: from the handle; descr: `text` */
-	struct bi__span span; /* the bytes that the layout reaches */
 	int is_empty; /* 1: the layout has no elements */
 	char *text; /* the descr in Python's notation, or NULL */
 };
 
 /* Checks that the elements lie in the memory. */
-static int check_reach(const struct bi_exchange *exchange, struct bi__span span, struct bi_error *err)
+static int check_reach(const struct bi_exchange *exchange, const struct bi_layout *layout, struct bi_error *err)
 {
+	int64_t first, end;
+
+	bi_layout_extent(layout, &first, &end);
 	if (exchange->size > UINT64_MAX - exchange->handle)
 		return bi__fail(err, BI_EBOUNDS, "handle 0x%llx and size %llu are beyond the address space",
 				(unsigned long long)exchange->handle, (unsigned long long)exchange->size);
-	if (span.first < 0 || (uint64_t)span.end > exchange->size)
+	if (first < 0 || (uint64_t)end > exchange->size)
 		return bi__fail(err, BI_EBOUNDS, "the elements reach bytes [%lld, %lld) of a memory of %llu bytes",
-				(long long)span.first, (long long)span.end, (unsigned long long)exchange->size);
+				(long long)first, (long long)end, (unsigned long long)exchange->size);
 	return BI_OK;
 }
 
@@ -237,8 +239,8 @@ static int read_layout(const struct bi_exchange *exchange, struct incoming *inco
 		return rc;
 	layout->descr = incoming->text;
 	layout->descr_length = incoming->text ? (uint32_t)strlen(incoming->text) : 0;
-	rc = bi__layout_check(layout, &incoming->span, err);
-	return rc ? rc : check_reach(exchange, incoming->span, err);
+	rc = bi__layout_check(layout, err);
+	return rc ? rc : check_reach(exchange, layout, err);
 }
 
 /*
@@ -262,8 +264,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi__acceptance acceptance = { NULL, NULL };
-	struct bi__wrapping wrapping = { &foreign, &incoming->layout, incoming->span,
-					 (exchange->struct_size + 7) & ~7u };
+	const struct bi__wrapping wrapping = { &foreign, &incoming->layout, (exchange->struct_size + 7) & ~7u };
 	int rc = BI_OK;
 
 	if (!(flags & BI_IMPORT_UNORDERED))

@@ -46,17 +46,11 @@ void bi__cite_failure(const char *rule, struct bi_error *err)
 
 int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
 {
-	struct bi__span span;
-	int rc;
+	int rc = bi__layout_place(layout, data, address, nbytes, err);
 
-	bi_layout_extent(layout, &span.first, &span.end);
-	rc = bi__layout_place(span, data, address, nbytes, err);
-	if (rc)
-		return rc;
-	if (!*nbytes)
+	if (!rc && !*nbytes)
 		*address = 0;
-	layout->offset = -span.first;
-	return BI_OK;
+	return rc;
 }
 
 /* Makes a view of a new memory of 0 bytes, for a producer that gave no handle and no bytes. */

@@ -39,12 +39,14 @@ static void restore_cancellation(const struct bi__backend *backend, int state)
 static int enter_scope(struct bi__scope *scope, struct bi_error *err)
 {
 	const struct bi__device *device = scope->device;
-	int rc = BI_OK;
+	int rc;
 
-	for (int tries = 0; !scope->is_entered && (!tries || (tries == 1 && rc == BI_EPRODUCER)); tries++) {
+	if (scope->is_entered)
+		return BI_OK;
+	CALL_BACKEND(device->backend, rc = device->backend->devices.begin(&device->state, NULL));
+	if (rc)
 		CALL_BACKEND(device->backend, rc = device->backend->devices.begin(&device->state, err));
-		scope->is_entered = !rc;
-	}
+	scope->is_entered = !rc;
 	return rc;
 }
 
@@ -438,7 +440,7 @@ int bi__dispatch_build(struct bi__device *device, struct bi__source *source, uin
 	if (!device->backend->launch.build)
 		return bi__fail(err, BI_EUNSUPPORTED, "backend %s runs no kernels of the caller",
 				device->backend->name);
-	CALL_BACKEND(device->backend, rc = device->backend->launch.build(&device->state, source, program, err));
+	CALL_IN_SCOPE(device, rc, rc = device->backend->launch.build(&device->state, source, program, err), err);
 	return rc;
 }
 
@@ -454,8 +456,8 @@ int bi__dispatch_get_kernel(struct bi__device *device, uintptr_t program, const 
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc)
-		CALL_BACKEND(device->backend,
-			     rc = device->backend->launch.get(&device->state, program, name, out, err));
+		CALL_IN_SCOPE(device, rc, rc = device->backend->launch.get(&device->state, program, name, out, err),
+			      err);
 	return rc;
 }
 

@@ -74,7 +74,7 @@ static int run_step_locked(const struct bi__job *job, struct bi_stream *stream, 
 {
 	int rc;
 
-	if (job->plan.kind == BI__PLAN_NOTHING)
+	if (job->plan.kind == BI_PLAN_NOTHING)
 		return bi__order_check_mapped(job->dst, 1, err);
 	if (!bi__inline_begin_locked(job))
 		return enqueue_locked(job, stream, err);

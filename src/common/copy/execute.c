@@ -74,17 +74,6 @@ int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *st
 	return rc;
 }
 
-static int wait_for_debug(struct bi_stream *stream, struct bi_error *err)
-{
-	struct bi__fence fence = BI__FENCE_NONE;
-	int rc = bi__fence_record(stream, &fence, err);
-
-	if (!rc)
-		rc = bi__fence_block(&fence, BI__WAIT_DEBUG, err);
-	bi__fence_clear(&fence);
-	return rc;
-}
-
 /* The things that have to be done for a job in addition to the move. */
 struct extras {
 	int is_recorded; /* the report of the owner gets a record */
@@ -143,7 +132,7 @@ int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct 
 	if (extras.is_recorded)
 		record_job(job, stream, extras.is_timed && !event ? bi__clock_ns() - start : -1,
 			   extras.is_timed ? event : 0);
-	return extras.waits ? wait_for_debug(stream, err) : BI_OK;
+	return extras.waits ? bi__fence_await(stream, BI__WAIT_DEBUG, err) : BI_OK;
 }
 
 int bi__job_is_taken(const struct bi__job *job, struct bi_context *context, int *takes, struct bi_error *err)

@@ -85,15 +85,11 @@ static inline int add_reach(int64_t extent, int64_t stride, int64_t *low, int64_
 	       (move < 0 ? bi__add(*low, move, low) : bi__add(*high, move, high));
 }
 
-/*
- * Checks that the offset of every byte fits into 64 bits, and that every stride can be negated. Writes *span.
- */
-static int check_reach(const struct axes *axes, uint32_t item_size, int64_t offset, struct bi__span *span,
-		       struct bi_error *err)
+/* Checks that the offset of every byte fits into 64 bits, and that every stride can be negated. */
+static int check_reach(const struct axes *axes, uint32_t item_size, int64_t offset, struct bi_error *err)
 {
 	int64_t low = offset, high = offset;
 
-	*span = (struct bi__span){ offset, offset };
 	for (int i = 0; i < axes->ndim; i++) {
 		if (axes->shape[i] == 0)
 			return BI_OK;
@@ -103,7 +99,6 @@ static int check_reach(const struct axes *axes, uint32_t item_size, int64_t offs
 	if (bi__add(high, item_size, &high))
 		return bi__fail(err, BI_EOVERFLOW, "offset %" PRId64 ": the last byte's offset is above %" PRId64,
 				offset, INT64_MAX);
-	*span = (struct bi__span){ low, high };
 	return BI_OK;
 }
 
@@ -146,7 +141,7 @@ static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *
  * Checks the common case in one pass: a layout that has elements and whose numbers fit. Returns 1 if the layout is
  * valid, or 0 if it needs the slower checks above, which also make the messages.
  */
-static inline int check_common_case(const struct bi_layout *layout, struct bi__span *span)
+static inline int check_common_case(const struct bi_layout *layout)
 {
 	int64_t low = layout->offset, high = low, count = layout->dtype.item_size, distance;
 
@@ -157,31 +152,27 @@ static inline int check_common_case(const struct bi_layout *layout, struct bi__s
 		if (layout->shape[i] <= 0 || bi__mul(count, layout->shape[i], &count) ||
 		    add_reach(layout->shape[i], layout->strides[i], &low, &high))
 			return 0;
-	if (bi__add(high, layout->dtype.item_size, &high) || bi__sub(high, low, &distance))
-		return 0;
-	*span = (struct bi__span){ low, high };
-	return 1;
+	return !bi__add(high, layout->dtype.item_size, &high) && !bi__sub(high, low, &distance);
 }
 
-int bi__layout_check(const struct bi_layout *layout, struct bi__span *span, struct bi_error *err)
+int bi__layout_check(const struct bi_layout *layout, struct bi_error *err)
 {
 	int rc = bi__dtype_check(layout->dtype, err);
 	struct axes axes;
 
-	if (rc || check_common_case(layout, span))
+	if (rc || check_common_case(layout))
 		return rc;
 	rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
 	if (rc)
 		return rc;
 	axes = (struct axes){ layout->ndim, layout->shape, layout->strides };
-	return check_reach(&axes, layout->dtype.item_size, layout->offset, span, err);
+	return check_reach(&axes, layout->dtype.item_size, layout->offset, err);
 }
 
 int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
 		   const int64_t *strides, int64_t offset, struct bi_error *err)
 {
 	int64_t dense[BI_MAX_NDIM];
-	struct bi__span span;
 	int rc;
 
 	if (!layout)
@@ -195,7 +186,7 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 	}
 	/* A dense array at offset 0 needs no check: its size was checked above. */
 	if (strides != dense || offset)
-		rc = check_reach(&(struct axes){ ndim, shape, strides }, dtype.item_size, offset, &span, err);
+		rc = check_reach(&(struct axes){ ndim, shape, strides }, dtype.item_size, offset, err);
 	if (rc != BI_OK)
 		return rc;
 	set_shape(layout, ndim, shape, strides);
@@ -227,20 +218,9 @@ int64_t bi_layout_nbytes(const struct bi_layout *layout)
 
 int bi_layout_is_contiguous(const struct bi_layout *layout, char order)
 {
-	int64_t expected = layout->dtype.item_size;
-
-	if (order != 'C' && order != 'F')
-		return 0;
-	if (is_empty(layout))
-		return 1;
-	for (int k = 0; k < layout->ndim; k++) {
-		int i = order == 'C' ? layout->ndim - 1 - k : k;
-
-		if (layout->shape[i] != 1 && layout->strides[i] != expected)
-			return 0;
-		expected *= layout->shape[i];
-	}
-	return 1;
+	return (order == 'C' || order == 'F') &&
+	       (is_empty(layout) ||
+		bi__is_dense(layout->shape, layout->strides, layout->ndim, layout->dtype.item_size, order));
 }
 
 void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *end)
@@ -253,10 +233,15 @@ void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *e
 	*end += layout->dtype.item_size;
 }
 
-int bi__layout_place(struct bi__span span, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
+int bi__layout_place(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
 {
-	uint64_t below = 0 - (uint64_t)span.first, above = (uint64_t)span.end, reach = above + below;
+	uint64_t below, above, reach;
+	int64_t first, end;
 
+	bi_layout_extent(layout, &first, &end);
+	below = 0 - (uint64_t)first;
+	above = (uint64_t)end;
+	reach = above + below;
 	if (reach > SIZE_MAX / 2)
 		return bi__fail(err, BI_EOVERFLOW, "the array reaches over %" PRIu64 " bytes, more than %zu", reach,
 				SIZE_MAX / 2);
@@ -269,6 +254,7 @@ int bi__layout_place(struct bi__span span, uint64_t data, uintptr_t *address, si
 				data, below, above, UINTPTR_MAX);
 	*address = (uintptr_t)(data - below);
 	*nbytes = (size_t)reach;
+	layout->offset = -first;
 	return BI_OK;
 }
 
@@ -561,10 +547,10 @@ int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error 
 	return BI_OK;
 }
 
-/* Checks that the descr describes a VOID type of this size, and that its length fits into a layout. */
-static int check_descr(const char *descr, struct bi_dtype dtype, struct bi_error *err)
+int bi__layout_check_descr(const char *descr, struct bi_dtype dtype, struct bi_error *err)
 {
 	size_t length = strlen(descr);
+	char name[BI_DTYPE_TEXT];
 	uint32_t size;
 	int rc;
 
@@ -573,11 +559,10 @@ static int check_descr(const char *descr, struct bi_dtype dtype, struct bi_error
 	rc = bi__descr_size(descr, length, &size, err);
 	if (rc != BI_OK)
 		return rc;
-	if (dtype.type != BI_VOID || dtype.item_size != size)
-		return bi__fail(err, BI_EDTYPE,
-				"descr adds up to void%" PRIu32 ", dtype has type %u and %" PRIu32 " bytes", size,
-				dtype.type, dtype.item_size);
-	return BI_OK;
+	if (dtype.type == BI_VOID && dtype.item_size == size)
+		return BI_OK;
+	bi_dtype_name(dtype, name);
+	return bi__fail(err, BI_EDTYPE, "descr describes void%" PRIu32 ", but the element type is %s", size, name);
 }
 
 /* Returns the last extent for items of `to` bytes, or a negative status. */
@@ -614,7 +599,7 @@ int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const
 	last = layout->ndim - 1;
 	rc = bi__dtype_check(dtype, err);
 	if (rc == BI_OK && descr)
-		rc = check_descr(descr, dtype, err);
+		rc = bi__layout_check_descr(descr, dtype, err);
 	if (rc != BI_OK)
 		return rc;
 	if (dtype.item_size != layout->dtype.item_size) {

@@ -21,9 +21,6 @@
 static void init_retired(struct bi__retired *retired, size_t pool_limit)
 {
 	retired->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	retired->oldest = retired->newest = NULL;
-	atomic_init(&retired->count, 0);
-	atomic_init(&retired->bytes, 0);
 	retired->limit = pool_limit > LEAST_RETIRED_LIMIT ? pool_limit : LEAST_RETIRED_LIMIT;
 }
 
@@ -42,23 +39,14 @@ static void init_settings(struct bi_context *context, const struct bi_options *o
 	context->around_close = options->around_close;
 }
 
+/* Sets the members that are not 0. */
 static void init_context(struct bi_context *context, const struct bi_options *options)
 {
 	atomic_init(&context->refs, 1);
-	context->device = (struct bi__device){ .backend = NULL };
 	bi__stream_init(&context->stream, context);
-	atomic_init(&context->stream_ids, 0);
 	init_settings(context, options);
-	context->notes = NULL;
-	context->is_shared = 0;
 	bi__pool_init(&context->pool, options->pool_limit);
-	context->pieces.first = NULL;
-	context->pieces.count = 0;
 	init_retired(&context->retired, context->pool.limit);
-	atomic_init(&context->host_uses, 0);
-	for (int i = 0; i < BI__WAIT_COUNT; i++)
-		atomic_init(&context->waits[i], 0);
-	context->report = NULL;
 }
 
 /* Frees a context that has no open device and owns no memory. */
@@ -73,7 +61,7 @@ static void free_context(struct bi_context *context)
 
 static struct bi_context *new_context(const struct bi_options *options)
 {
-	struct bi_context *context = malloc(sizeof(*context));
+	struct bi_context *context = calloc(1, sizeof(*context));
 
 	if (!context)
 		return NULL;

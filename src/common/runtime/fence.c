@@ -72,6 +72,17 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 	return rc;
 }
 
+int bi__fence_await(struct bi_stream *stream, enum bi__wait_reason reason, struct bi_error *err)
+{
+	struct bi__fence fence = BI__FENCE_NONE;
+	int rc = bi__fence_record(stream, &fence, err);
+
+	if (!rc)
+		rc = bi__fence_block(&fence, reason, err);
+	bi__fence_clear(&fence);
+	return rc;
+}
+
 /* Sets *out to an event with the backend's event, and takes ownership of it. `rc` is the status of making that. */
 static int make_event(struct bi_context *context, uintptr_t made, int rc, struct bi_event **out, struct bi_error *err)
 {

@@ -142,19 +142,6 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	return BI_OK;
 }
 
-/*
- * Frees of device memory may be work on the context stream. Until it is complete, the driver does not count that memory
- * as free for managed memory.
- */
-static void await_frees(struct bi_context *context, enum bi_memory_kind kind)
-{
-	struct bi__fence fence = BI__FENCE_NONE;
-
-	if (kind == BI_MEMORY_UNIFIED && !bi__fence_record(&context->stream, &fence, NULL))
-		bi__fence_block(&fence, BI__WAIT_PRESSURE, NULL);
-	bi__fence_clear(&fence);
-}
-
 static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			    struct bi_error *err)
 {
@@ -166,7 +153,12 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 		bi__memory_trim_pool(context, 0);
 		bi__memory_await_retired(&context->stream, 0);
 		bi__memory_trim_pool(context, 0);
-		await_frees(context, kind);
+		/*
+		 * Frees of device memory may be work on the context stream. Until it is complete, the driver does not
+		 * count that memory as free for managed memory.
+		 */
+		if (kind == BI_MEMORY_UNIFIED)
+			bi__fence_await(&context->stream, BI__WAIT_PRESSURE, NULL);
 		rc = allocate_pooled(context, nbytes, kind, out, &failure);
 	}
 	if (rc == BI_ENOMEM)
@@ -369,44 +361,37 @@ void bi_memory_release(struct bi_memory *memory)
 /* Gathers and marks in one step, so that no thread sees the mark before the home stream waits for all work. */
 static int gather_and_mark_locked(struct bi_memory *memory, unsigned char *marks, struct bi_error *err)
 {
+	struct bi_error failure;
 	struct bi__scope scope;
 	int rc = BI_OK;
 
 	if (memory->order.spread) {
 		bi__dispatch_begin(&scope, &memory->context->device);
-		rc = bi__order_gather_locked(memory, err);
+		rc = bi__order_gather_locked(memory, &failure);
 		if (rc && rc != BI_ECAPTURE && !bi__order_finish_points(memory)) {
 			bi__order_clear_points(memory);
 			rc = BI_OK;
 		}
 		bi__dispatch_end(&scope);
 	}
+	if (rc && err)
+		*err = failure;
 	*marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }
 
-/*
- * Memory that is idle is marked without the lock if another thread has it. That thread may be in the first step on the
- * memory: it reads the mark after it has cleared `idle`.
- */
+/* Takes the lock, so that no other thread is in a step on the memory (row 38.8 of docs/ordering.md). */
 static int mark_private(struct bi_memory *memory, int blocks, unsigned char *marks, struct bi_error *err)
 {
-	if (bi__order_try_lock(memory)) {
-		if (blocks || !memory->order.spread)
-			return gather_and_mark_locked(memory, marks, err);
-		bi__order_unlock(memory, NULL);
-		return bi__fail(err, BI_EBUSY, "work on other streams is pending and has to be waited for");
-	}
-	if (!blocks)
+	if (blocks)
+		bi__order_lock(memory, NULL);
+	else if (!bi__order_try_lock(memory))
 		return bi__fail(err, BI_EBUSY, "another thread works on the memory");
-	if (memory->idle) {
-		*marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
-		if (memory->idle)
-			return BI_OK;
-	}
-	bi__order_lock(memory, NULL);
-	return gather_and_mark_locked(memory, marks, err);
+	if (blocks || !memory->order.spread)
+		return gather_and_mark_locked(memory, marks, err);
+	bi__order_unlock(memory, NULL);
+	return bi__fail(err, BI_EBUSY, "work on other streams is pending and has to be waited for");
 }
 
 int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi_error *err)

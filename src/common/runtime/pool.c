@@ -43,10 +43,6 @@ void bi__pool_init(struct bi__pool *pool, size_t limit)
 {
 	pool->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	pool->limit = limit == BI_POOL_NONE ? 0 : limit == BI_POOL_DEFAULT ? (size_t)256 << 20 : limit;
-	pool->bytes = 0;
-	pool->hits = pool->misses = 0;
-	pool->classes = NULL;
-	pool->oldest = pool->newest = NULL;
 }
 
 void bi__pool_finish(struct bi__pool *pool)

@@ -12,12 +12,7 @@ void bi__stream_init(struct bi_stream *stream, struct bi_context *context)
 
 	atomic_init(&stream->refs, 1);
 	stream->context = context;
-	stream->queue = (struct bi__queue){ .native = 0 };
-	stream->id = 0;
 	stream->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
-	atomic_init(&stream->is_shared, false);
-	stream->release.fn = NULL;
-	stream->release.data = NULL;
 }
 
 static int is_context_stream(const struct bi_stream *stream)
@@ -113,7 +108,7 @@ struct bi_stream *bi__host_stream(void)
 /* Makes a stream. queue.native is the handle to wrap, or 0 for a new queue. On success the context is retained. */
 static int open_stream(struct bi_context *context, struct bi__queue queue, struct bi_stream **out, struct bi_error *err)
 {
-	struct bi_stream *stream = malloc(sizeof(*stream));
+	struct bi_stream *stream = calloc(1, sizeof(*stream));
 	int rc;
 
 	if (!stream)
@@ -206,7 +201,6 @@ uintptr_t bi_stream_handle(const struct bi_stream *stream)
 
 int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 {
-	struct bi__fence fence = BI__FENCE_NONE;
 	struct bi__scope scope;
 	int rc;
 
@@ -215,11 +209,8 @@ int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 	bi__dispatch_begin(&scope, &stream->context->device);
 	rc = bi__stream_refuse_capture(stream, "its work cannot be waited for", err);
 	if (!rc)
-		rc = bi__fence_record(stream, &fence, err);
-	if (!rc)
-		rc = bi__fence_block(&fence, BI__WAIT_SYNCHRONIZE, err);
+		rc = bi__fence_await(stream, BI__WAIT_SYNCHRONIZE, err);
 	bi__dispatch_end(&scope);
-	bi__fence_clear(&fence);
 	return rc;
 }
 

@@ -66,9 +66,10 @@ static int wrap_stream_elsewhere(struct bi_context *context, const struct bi_exc
 static int wrap_stream(struct bi_context *context, const struct bi_exchange *exchange, struct bi_stream **out,
 		       struct bi_error *err)
 {
-	int rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, out, err);
+	const int has_elsewhere = context->device.backend->devices.locate_queue != NULL;
+	int rc = bi_stream_wrap(context, (uintptr_t)exchange->stream, NULL, NULL, out, has_elsewhere ? NULL : err);
 
-	if (rc && context->device.backend->devices.locate_queue)
+	if (rc && has_elsewhere)
 		rc = wrap_stream_elsewhere(context, exchange, out, err);
 	if (rc || !(*out)->queue.per_thread)
 		return rc;

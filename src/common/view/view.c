@@ -32,10 +32,11 @@ static struct bi__text *new_text(size_t length, struct bi_error *err)
 	return text;
 }
 
-static int check_inside(const struct bi_memory *memory, struct bi__span span, struct bi_error *err)
+static int check_inside(const struct bi_memory *memory, const struct bi_layout *layout, struct bi_error *err)
 {
-	const int64_t first = span.first, end = span.end;
+	int64_t first, end;
 
+	bi_layout_extent(layout, &first, &end);
 	if (first < 0 || (uint64_t)end > memory->nbytes)
 		return bi__fail(err, BI_EBOUNDS, "the layout reaches bytes [%lld, %lld) of a memory of %zu bytes%s",
 				(long long)first, (long long)end, memory->nbytes,
@@ -61,47 +62,15 @@ static struct bi_view *allocate_view(int ndim, struct bi_error *err)
 	return view;
 }
 
-/*
- * Returns 1 if the elements are dense in C order, else 0. The caller has checked that there is at least one element.
- * Sets *several to 1 if more than one extent is above 1 and the item size is not 0, else to 0. Elements that are dense
- * in C order are dense in Fortran order too if *several is 0.
- */
-static int is_c_order(const int64_t *shape, const int64_t *strides, int ndim, int64_t item, int *several)
-{
-	int axes = 0;
-
-	for (int i = ndim - 1; i >= 0; i--) {
-		if (shape[i] == 1)
-			continue;
-		if (strides[i] != item)
-			return 0;
-		item *= shape[i];
-		axes++;
-	}
-	*several = axes > 1 && item;
-	return 1;
-}
-
-static int is_fortran_order(const int64_t *shape, const int64_t *strides, int ndim, int64_t item)
-{
-	for (int i = 0; i < ndim; i++) {
-		if (shape[i] != 1 && strides[i] != item)
-			return 0;
-		item *= shape[i];
-	}
-	return 1;
-}
-
 /* Sets all members except for ndim, is_behind and memory. The shape and strides are set before. */
 static void init_view(struct bi_view *view, struct bi_dtype dtype, int64_t offset, unsigned flags, int is_empty)
 {
 	const int64_t *shape = view->dims, *strides = shape + view->ndim;
 	unsigned described = flags & BI_VIEW_READONLY ? BI__TRAIT_READONLY : 0;
-	int several = 0;
 
-	if (is_empty || is_c_order(shape, strides, view->ndim, dtype.item_size, &several))
+	if (is_empty || bi__is_dense(shape, strides, view->ndim, dtype.item_size, 'C'))
 		described |= BI__TRAIT_C_CONTIGUOUS;
-	if (!several && (is_empty || is_fortran_order(shape, strides, view->ndim, dtype.item_size)))
+	if (is_empty || bi__is_dense(shape, strides, view->ndim, dtype.item_size, 'F'))
 		described |= BI__TRAIT_F_CONTIGUOUS;
 	atomic_init(&view->refs, 1);
 	atomic_init(&view->more, NULL);
@@ -308,34 +277,18 @@ static int new_view(struct bi_memory *memory, const struct bi_layout *layout, st
 	return BI_OK;
 }
 
-static int check_descr(struct bi_dtype descr, struct bi_dtype dtype, struct bi_error *err)
-{
-	char name[BI_DTYPE_TEXT];
-
-	if (bi_dtype_equal(descr, dtype))
-		return BI_OK;
-	bi_dtype_name(dtype, name);
-	if (dtype.type != BI_VOID)
-		return bi__fail(err, BI_EDTYPE, "descr lists fields, but the element type %s is no structure", name);
-	return bi__fail(err, BI_EDTYPE, "descr has %u bytes, but the element type has %u", descr.item_size,
-			dtype.item_size);
-}
-
 /* Makes a view like new_view, with a copy of layout->descr as its text. */
 static int make_with_descr(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			   struct bi_view **out, struct bi_error *err)
 {
 	struct bi__text *text = new_text(layout->descr_length, err);
 	struct bi_layout owned = *layout;
-	struct bi_dtype dtype;
 	int rc;
 
 	if (!text)
 		return BI_ENOMEM;
 	memcpy(text->text, layout->descr, layout->descr_length);
-	rc = bi_dtype_parse_descr(text->text, &dtype, err);
-	if (!rc)
-		rc = check_descr(dtype, layout->dtype, err);
+	rc = bi__layout_check_descr(text->text, layout->dtype, err);
 	owned.descr = text->text;
 	if (!rc)
 		rc = new_view(memory, &owned, text, flags, out, err);
@@ -352,39 +305,28 @@ int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, stru
 	return new_view(memory, layout, layout->descr ? text : NULL, flags, out, err);
 }
 
-/* Does bi__view_take. `span` is the span of the layout. */
-static int take_memory(struct bi_memory *memory, const struct bi_layout *layout, struct bi__span span, unsigned flags,
-		       struct bi_view **out, struct bi_error *err)
+int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
+		  struct bi_error *err)
 {
-	int rc = check_inside(memory, span, err);
+	int rc = check_inside(memory, layout, err);
 
 	if (memory->flags & BI_WRAP_READONLY)
 		flags |= BI_VIEW_READONLY;
 	return rc ? rc : bi__view_make(memory, layout, NULL, flags, out, err);
 }
 
-int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
-		  struct bi_error *err)
-{
-	struct bi__span span;
-
-	bi_layout_extent(layout, &span.first, &span.end);
-	return take_memory(memory, layout, span, flags, out, err);
-}
-
 int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		   struct bi_error *err)
 {
-	struct bi__span span;
 	int rc;
 
 	if (bi__check_out(out, memory && layout, "memory or layout is NULL", err))
 		return BI_EINVAL;
 	if (flags & ~(unsigned)BI_VIEW_READONLY)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
-	rc = bi__layout_check(layout, &span, err);
+	rc = bi__layout_check(layout, err);
 	if (!rc)
-		rc = take_memory(memory, layout, span, flags, out, err);
+		rc = bi__view_take(memory, layout, flags, out, err);
 	if (!rc)
 		bi_memory_retain(memory);
 	return rc;
@@ -395,7 +337,7 @@ static int view_behind(struct bi_memory *memory, const struct bi__wrapping *wrap
 		       struct bi_error *err)
 {
 	struct bi_view *view = (struct bi_view *)(void *)((char *)(memory + 1) + wrapping->kept);
-	int rc = check_inside(memory, wrapping->span, err);
+	int rc = check_inside(memory, wrapping->layout, err);
 
 	if (rc)
 		return rc;
@@ -417,8 +359,7 @@ int bi__view_wrap(struct bi_context *context, const struct bi__wrapping *wrappin
 
 	if (rc)
 		return rc;
-	rc = layout->descr ? take_memory(memory, layout, wrapping->span, 0, out, err)
-			   : view_behind(memory, wrapping, out, err);
+	rc = layout->descr ? bi__view_take(memory, layout, 0, out, err) : view_behind(memory, wrapping, out, err);
 	if (!rc)
 		return BI_OK;
 	/* The release callback is not called, because the wrapping has failed. */
@@ -442,19 +383,18 @@ static int check_wrapped(const struct bi_foreign *foreign, const struct bi_layou
 int bi_view_wrap(struct bi_context *context, const struct bi_foreign *foreign, const struct bi_layout *layout,
 		 struct bi_view **out, struct bi_error *err)
 {
-	struct bi__wrapping wrapping = { foreign, layout, { 0, 0 }, 0 };
+	const struct bi__wrapping wrapping = { foreign, layout, 0 };
 	int rc = check_wrapped(foreign, layout, out, err);
 
 	if (!rc)
-		rc = bi__layout_check(layout, &wrapping.span, err);
+		rc = bi__layout_check(layout, err);
 	return rc ? rc : bi__view_wrap(context, &wrapping, out, err);
 }
 
 int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign, struct bi_layout *layout,
 		    struct bi_view **out, struct bi_error *err)
 {
-	struct bi__wrapping wrapping = { foreign, layout, { 0, 0 }, 0 };
-	struct bi__span span;
+	const struct bi__wrapping wrapping = { foreign, layout, 0 };
 	int rc = check_wrapped(foreign, layout, out, err);
 
 	if (rc)
@@ -462,14 +402,10 @@ int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign
 	if (foreign->kind != BI_HANDLE_HOST && bi__registry_is_object(foreign->kind))
 		return bi__fail(err, BI_EINVAL, "handle kind %d has no address", (int)foreign->kind);
 	layout->offset = 0;
-	rc = bi__layout_check(layout, &span, err);
+	rc = bi__layout_check(layout, err);
 	if (!rc)
-		rc = bi__layout_place(span, data, &foreign->handle, &foreign->nbytes, err);
-	if (rc)
-		return rc;
-	layout->offset = -span.first;
-	wrapping.span.end = span.end - span.first;
-	return bi__view_wrap(context, &wrapping, out, err);
+		rc = bi__layout_place(layout, data, &foreign->handle, &foreign->nbytes, err);
+	return rc ? rc : bi__view_wrap(context, &wrapping, out, err);
 }
 
 int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
@@ -508,8 +444,7 @@ int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dt
 		return rc;
 	foreign.handle = (uintptr_t)data;
 	foreign.nbytes = (size_t)bi_layout_nbytes(&layout);
-	rc = bi__view_wrap(context, &(struct bi__wrapping){ &foreign, &layout, { 0, bi_layout_nbytes(&layout) }, 0 },
-			   out, err);
+	rc = bi__view_wrap(context, &(struct bi__wrapping){ &foreign, &layout, 0 }, out, err);
 	if (!rc)
 		bi__memory_set_release((*out)->memory, release, release_data);
 	return rc;

@@ -27,7 +27,6 @@ static inline void bi__view_get_layout(const struct bi_view *view, struct bi_lay
 struct bi__wrapping {
 	const struct bi_foreign *foreign;
 	const struct bi_layout *layout; /* checked by bi_layout_init or bi__layout_check */
-	struct bi__span span; /* the bytes that the layout reaches */
 	size_t kept; /* bytes behind struct bi_memory for the release callback, a multiple of 8 */
 };
 

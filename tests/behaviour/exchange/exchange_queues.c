@@ -58,10 +58,11 @@ static struct {
 
 static struct bi_error err;
 
+/* The call succeeds and does not change the error. */
 #define OK(call) \
 	do { \
-		int rc_ = (call); \
-		if (rc_ != BI_OK) \
+		int rc_ = (memset(&err, 0, sizeof(err)), (call)); \
+		if (rc_ != BI_OK || err.status) \
 			fail_msg("%s: %s: %s", #call, bi_status_name(rc_), err.message); \
 	} while (0)
 

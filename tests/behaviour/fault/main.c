@@ -91,7 +91,7 @@ static const char *judge(const struct outcome *outcome, int fails, int status)
 	if (outcome->leaked > 0)
 		return "memory is leaked";
 	if (!outcome->rc)
-		return NULL;
+		return outcome->err.status ? "a call wrote an error although it succeeded" : NULL;
 	if (!fails)
 		return "fails although nothing was made to fail";
 	if (!*outcome->err.message || outcome->err.status != outcome->rc)

@@ -739,8 +739,11 @@ static struct bi_kernel *build_kernel(struct scenario_state *state)
 	source.log = log;
 	source.log_capacity = sizeof(log);
 	rc = bi_program_build(state->context, &source, &program, state->err);
-	/* The simulated CUDA driver has no compiler. */
-	if (rc == BI_EUNSUPPORTED || !went_well(state, rc))
+	if (rc == BI_EUNSUPPORTED) { /* the simulated CUDA driver has no compiler */
+		memset(state->err, 0, sizeof(*state->err));
+		return NULL;
+	}
+	if (!went_well(state, rc))
 		return NULL;
 	bi_program_release(bi_program_retain(program));
 	keep_object(state, release_program, program);

@@ -61,6 +61,8 @@ int trial_end(struct trial *trial)
 {
 	trial_settle(trial);
 	release_all(&trial->library);
+	if (!trial->rc && trial->err->status)
+		trial_wrong(trial, "a call wrote an error although it succeeded: %s", trial->err->message);
 	if (trial->released != trial->taken)
 		trial_wrong(trial, "%u of %u release callbacks were called", trial->released, trial->taken);
 	release_all(&trial->driver);
