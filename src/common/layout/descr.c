@@ -187,10 +187,9 @@ static int read_string(struct reader *in, struct literal *out)
 			return BI_OK;
 		}
 		if (*in->at == '\\' && (++in->at, !skip_escape(in, &in->at)))
-			return fail_expected(
-				in, in->notation == BI__DESCR_JSON
-					    ? "a character after a backslash"
-					    : "one of \\ ' \" n r t, or x, u, U and digits, after a backslash");
+			return fail_expected(in, in->notation == BI__DESCR_JSON
+							 ? "a character after a backslash"
+							 : "one of \\ ' \" n r t, or x, u, U and digits, after a backslash");
 	}
 	return fail_expected(in, "the end of the string");
 }
@@ -243,13 +242,7 @@ static void put_code(const struct reader *in, char quote, int32_t code)
 	else if (in->notation != in->into)
 		put_utf8(to, code);
 	else
-		put_escape(to,
-			   code < 0x100     ? 'x'
-			   : code < 0x10000 ? 'u'
-					    : 'U',
-			   code < 0x100     ? 2
-			   : code < 0x10000 ? 4
-					    : 8,
+		put_escape(to, code < 0x100 ? 'x' : code < 0x10000 ? 'u' : 'U', code < 0x100 ? 2 : code < 0x10000 ? 4 : 8,
 			   code);
 }
 
