@@ -371,7 +371,7 @@ void fail_gate(struct gate *gate)
 
 static void *open_later(void *data)
 {
-	const struct timespec moment = { 0, 30000000 };
+	const struct timespec moment = { 0, 10000000 };
 
 	nanosleep(&moment, NULL);
 	open_gate(data);

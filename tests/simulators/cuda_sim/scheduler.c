@@ -7,7 +7,7 @@
 
 /* How long everything may stand still, and how often is looked whether it moves. */
 #define PATIENCE_SECONDS (sim.switches ? 3 : 20)
-#define LOOK_NS 200000
+#define LOOK_NS 50000
 
 static struct op **ready; /* wait for nothing that is not done */
 static size_t ready_count, ready_capacity;
