@@ -9,7 +9,8 @@
  *     fault options DEVICE                  every option at its limits and beside them
  *     fault list                            the names of the scenarios
  *
- * `calls` takes the codes in turn; with BI_TEST_ALL_CODES, each call fails with each.
+ * `calls` takes the codes in turn; with BI_TEST_ALL_CODES, each call fails with each. With BI_TEST_EVERY=K, only each
+ * K-th call of a function does.
  *
  * After each failure: the status is one that the header documents and has a message; a call that reports success gave
  * the right bytes; every release callback whose ownership was transferred was called once; nothing is leaked; and the
@@ -226,10 +227,11 @@ static void sweep_function(const struct scenario *scenario, const char *device, 
 			   const char *name, uint64_t calls, struct totals *totals)
 {
 	size_t count = getenv("BI_TEST_ALL_CODES") ? ARRAY_LENGTH(codes) : 1;
+	uint64_t every = getenv("BI_TEST_EVERY") ? strtoull(getenv("BI_TEST_EVERY"), NULL, 10) : 1;
 	char injected[120];
 
 	for (size_t shift = 0; shift < count; shift++)
-		for (uint64_t n = 1; n <= calls; n++) {
+		for (uint64_t n = 1; n <= calls; n += every) {
 			int code = codes[(n + shift) % ARRAY_LENGTH(codes)];
 
 			snprintf(injected, sizeof(injected), "call %llu of %s returns %d", (unsigned long long)n, name, code);

@@ -1,5 +1,6 @@
 /*
  * The n-th call of the driver fails, for every n, with one of several codes in turn; with BI_TEST_ALL_CODES, with each.
+ * With BI_TEST_EVERY=K, only each K-th call does.
  * The result must be right all the same, or there must be a status that the header documents, with the driver's code;
  * never a report, and nothing left but what the call that failed was to let go itself.
  */
@@ -58,6 +59,13 @@ static int is_right(const struct outcome *outcome, size_t code)
 	       reports_are_excused(outcome->failed_call, outcome->reports) && stack_is_right(outcome);
 }
 
+static uint64_t every(void)
+{
+	const char *text = getenv("BI_TEST_EVERY");
+
+	return text ? strtoull(text, NULL, 10) : 1;
+}
+
 /* The n-th call fails with the code number n + shift. */
 static void sweep(const struct scenario *scenario, size_t shift, struct totals *totals)
 {
@@ -67,7 +75,7 @@ static void sweep(const struct scenario *scenario, size_t shift, struct totals *
 	size_t code;
 
 	do {
-		options.fail_call++;
+		options.fail_call += options.fail_call ? every() : 1;
 		code = (options.fail_call + shift) % ARRAY_LENGTH(codes);
 		options.fail_code = codes[code].code;
 		run(scenario, &options, &outcome);
