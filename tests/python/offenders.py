@@ -736,6 +736,20 @@ def troubles():
     return {"hangs": Hanging(), "crashes": Crashing(), "other": OtherRaises(), "right": Tensors()}
 
 
+class DescrNone(Dictionary, Tensors):
+    """Right: the dictionary has the key `descr` with the value None."""
+
+    def __init__(self):
+        Tensors.__init__(self)
+        self.defect, self.looks = put(descr=None), 0
+
+
+def beside_each_other():
+    """Arrays of which two protocols are compared, or would be if the format of the buffer named a type."""
+    formats = {"no letter": b"<", "not UTF-8": b"\xff"}
+    return {"descr None": DescrNone(), **{name: buffer_type(when(4, format=format))() for name, format in formats.items()}}
+
+
 def right():
     return Tensors()
 

@@ -49,6 +49,14 @@ def test_planted_offenders_are_found_and_the_right_producer_passes(protocol):
     assert found["right"]["holds"]
 
 
+def test_a_dictionary_without_descr_and_odd_formats_do_not_end_the_comparison():
+    found = collect("offenders:beside_each_other", ["array", "buffer", "dlpack"])
+    assert found["descr None"].get("broken", {}) == {} and "all.agree" in found["descr None"]["holds"]
+    for name in ("no letter", "not UTF-8"):
+        assert "all.alive" not in found[name]["broken"]
+        assert "all.agree" in found[name]["skip"]
+
+
 # Rules whose offender needs a driver, a queue or a process that ends are in the tests below. NumPy breaks buffer.refusal.
 ELSEWHERE = {"all.alive", "buffer.refusal", "cai.memory", "cai.order", "dlpack.order", *offenders.ORDERS}
 

@@ -139,12 +139,12 @@ def judge_agreement(make, judge):
     """Shape and type of each protocol beside each other."""
     array, said = make(), {}
     value = published(array, "__array_interface__") or published(array, "__cuda_array_interface__")
-    if isinstance(value, dict) and "descr" not in value or isinstance(value, dict) and len(value["descr"]) == 1:
+    if isinstance(value, dict) and (value.get("descr") is None or len(value["descr"]) == 1):
         said["the dictionary"] = (value.get("shape"), str(value.get("typestr"))[1:])
     view, _ = buffers.take(array, buffers.FULL) if buffers.publishes(array) else (None, None)
     if view is not None:
-        code = (view.format or b"B").decode().lstrip("@=<>^")
-        kind = "b" if code == "?" else "c" if code[0] in "Z" else "f" if code in "efdg" else "i" if code in "bhilqn" else "u"
+        code = (view.format or b"B").decode("utf-8", "replace").lstrip("@=<>^")
+        kind = "b" if code == "?" else "c" if code[:1] == "Z" else "f" if code in "efdg" else "i" if code in "bhilqn" else "u"
         if code in ("?", "Zf", "Zd", *"efdbhilqnBHILQN"):
             said["the buffer"] = (buffers.look_of(view)[1], f"{kind}{view.itemsize}")
         buffers.give_back(view)
