@@ -1,4 +1,5 @@
 /* The choice of the protocol by which an object is imported. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "import/order.h"
@@ -66,29 +67,33 @@ int bip_read_protocol(PyObject *value, const struct bip_protocol **out)
 	return refuse_protocol(value);
 }
 
+/* The type numpy.ndarray, owned until the process ends; NULL until it is needed. */
+static _Atomic(PyTypeObject *) known;
+
 /*
- * Returns numpy.ndarray; the reference is kept until the process ends. Returns NULL without an exception if NumPy has
- * not been imported.
+ * Stores numpy.ndarray and returns it. If several threads do so, the type of the first is stored. Returns NULL without
+ * an exception if NumPy has not been imported.
  */
 static PyTypeObject *load_ndarray(void)
 {
 	PyObject *type = bip_imported("numpy", "ndarray");
+	PyTypeObject *stored = NULL;
 
 	PyErr_Clear();
-	if (type && PyType_Check(type))
+	if (type && PyType_Check(type) && atomic_compare_exchange_strong(&known, &stored, (PyTypeObject *)type))
 		return (PyTypeObject *)type;
 	Py_XDECREF(type);
-	return NULL;
+	return stored;
 }
 
 PyTypeObject *bip_find_ndarray(PyTypeObject *type)
 {
-	static PyTypeObject *known;
+	PyTypeObject *ndarray = atomic_load_explicit(&known, memory_order_acquire);
 
-	for (PyTypeObject *base = type; !known && base; base = base->tp_base)
+	for (PyTypeObject *base = type; !ndarray && base; base = base->tp_base)
 		if (strcmp(base->tp_name, "numpy.ndarray") == 0)
-			known = load_ndarray();
-	return known;
+			ndarray = load_ndarray();
+	return ndarray;
 }
 
 int bip_is_ndarray(PyTypeObject *type)
