@@ -152,7 +152,6 @@ static int is_readonly(const struct bi_view *view)
 	return (bi_view_flags(view) & BI_VIEW_READONLY) != 0;
 }
 
-GETTER(buffer, bip_handle(view))
 GETTER(shape, bip_tuple(bi_view_shape(view), bi_view_ndim(view)))
 GETTER(strides, bip_tuple(bi_view_strides(view), bi_view_ndim(view)))
 GETTER(typestr, bip_dtype_text(bi_view_dtype(view)))
@@ -190,6 +189,7 @@ static PyObject *get_with_reference(PyObject *self, PyObject *(*make)(const stru
 		return get_with_reference(self, make); \
 	}
 
+GETTER_WITH_REFERENCE(buffer, bip_handle)
 GETTER_WITH_REFERENCE(dtype, bip_dtype_numpy)
 GETTER_WITH_REFERENCE(offset, make_offset)
 GETTER_WITH_REFERENCE(host_pointer, make_host_pointer)
