@@ -283,6 +283,20 @@ def taken_is_copied(view):
     return members["device"] == (dl.CPU, 0) and members["flags"] & dl.COPIED
 
 
+@pytest.mark.parametrize("name", ["float6_e2m3fn", "float4_e2m1fn"])
+def test_D12_types_with_padding_are_copied_to_the_host(bi, pocl, name):
+    assert tensor_of(bi.empty((3,), name, device=pocl), dl_device=(1, 0))["flags"] == dl.COPIED | dl.PADDED
+
+
+def test_D12_strides_that_dlpack_cannot_name_are_copied_to_the_host(bi, pocl):
+    whole = np.arange(18, dtype="u1").reshape(2, 9)
+    view = bi.from_numpy(whole, device=pocl)[:, 1:].view("<f4")
+    held = taken(view, dl_device=(1, 0))
+    assert held.tensor.strides_tuple() == (2, 1) and held.flags & dl.COPIED
+    assert ctypes.string_at(held.tensor.data, 16) == whole[:, 1:].tobytes()
+    held.delete()
+
+
 def test_D12_truth_of_copy_is_asked_as_python_asks(view, numbers):
     class Undecided:
         def __bool__(self):

@@ -545,6 +545,12 @@ def test_svm_array(allocation, opencl_queue):
     assert (values(buffer_interface(array)[1:]) == 3).all()
 
 
+def test_D12_svm_is_copied_to_the_host(allocation, opencl_queue):
+    array = cl.array.Array(opencl_queue, (4, 4), "i4", data=allocation)
+    array.fill(3)
+    assert (np.from_dlpack(buffer_interface(array), device="cpu", copy=True) == 3).all()
+
+
 def test_svm_is_kept(opencl_queue, allocation):
     before = sys.getrefcount(allocation)
     view = buffer_interface(allocation)

@@ -286,19 +286,6 @@ static PyObject *unversioned_capsule(struct bi_view *view, uint64_t flags)
 	return capsule;
 }
 
-/*
- * Releases the view and returns the capsule. A capsule has its own reference to the view, so the release does not wait.
- * If `capsule` is NULL, the release may wait.
- */
-static PyObject *release_behind(struct bi_view *view, PyObject *capsule)
-{
-	if (capsule)
-		bi_view_release(view);
-	else
-		bip_release_view(view);
-	return capsule;
-}
-
 static PyObject *export_view(struct bi_view *view, const struct request *request, uint64_t flags)
 {
 	if (make_ready(view, request->stream))
@@ -308,61 +295,35 @@ static PyObject *export_view(struct bi_view *view, const struct request *request
 
 /* Copies */
 
-/* Returns a view of a dense copy in host memory. The caller owns a reference to `view`. */
-static struct bi_view *copy_to_host(const struct bi_view *view)
+/* Exports a dense copy in a context. If `context` is NULL, the copy is on the device of the array. */
+static PyObject *export_copy(struct bi_view *view, struct bi_context *context, const struct request *request)
 {
-	struct bi_context *context = bip_host_context();
-	struct bi_view *copy = NULL;
+	struct bi_view *copy;
+	PyObject *capsule;
 
-	if (context)
-		bip_copy_into(context, view, NULL, &copy);
-	return copy;
+	if (context ? bip_copy_into(context, view, NULL, &copy) : bip_copy_view(view, NULL, &copy))
+		return NULL;
+	capsule = export_view(copy, request, BI_DL_COPIED);
+	bip_release_view(copy);
+	return capsule;
 }
 
 /*
  * Exports a copy in host memory. The consumer's stream belongs to the device of the array, so it is not used for the
  * copy.
  */
-static PyObject *export_host_copy(const struct bi_view *view, struct request *request)
-{
-	struct bi_dl_tensor ignored;
-	struct bi_error err;
-	struct bi_view *copy;
-	PyObject *capsule;
-	int rc;
-
-	bip_mark_exported(view);
-	rc = bi_dlpack_describe(view, &ignored, &err);
-	if (rc)
-		return bip_raise_export(rc, &err);
-	copy = copy_to_host(view);
-	if (!copy)
-		return NULL;
-	request->stream = NULL;
-	capsule = export_view(copy, request, BI_DL_COPIED);
-	return release_behind(copy, capsule);
-}
-
-static PyObject *export_copy(struct bi_view *view, const struct request *request)
-{
-	struct bi_view *copy;
-	PyObject *capsule;
-
-	if (bip_copy_view(view, NULL, &copy))
-		return NULL;
-	capsule = export_view(copy, request, BI_DL_COPIED);
-	return release_behind(copy, capsule);
-}
-
-static PyObject *export_elsewhere(const struct bi_view *view, struct request *request)
+static PyObject *export_elsewhere(struct bi_view *view, struct request *request)
 {
 	struct bi_dl_device own = bi_dlpack_device(view), device = request->device;
+	struct bi_context *host;
 
-	if (device.device_type == BI_EXCHANGE_DEVICE_CPU && device.device_id == 0 && request->copy)
-		return export_host_copy(view, request);
-	return PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
-			    device.device_type, device.device_id, own.device_type, own.device_id,
-			    request->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
+	if (device.device_type != BI_EXCHANGE_DEVICE_CPU || device.device_id || !request->copy)
+		return PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
+				    device.device_type, device.device_id, own.device_type, own.device_id,
+				    request->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
+	request->stream = NULL;
+	host = bip_host_context();
+	return host ? export_copy(view, host, request) : NULL;
 }
 
 static PyObject *export_as_requested(struct bi_view *view, struct request *request)
@@ -373,7 +334,7 @@ static PyObject *export_as_requested(struct bi_view *view, struct request *reque
 		if (own.device_type != request->device.device_type || own.device_id != request->device.device_id)
 			return export_elsewhere(view, request);
 	}
-	return request->copy > 0 ? export_copy(view, request) : export_view(view, request, 0);
+	return request->copy > 0 ? export_copy(view, NULL, request) : export_view(view, request, 0);
 }
 
 static PyObject *export_held(PyObject *self, struct request *request)
