@@ -30,9 +30,37 @@ def _numpy_module(purpose):
     return numpy
 
 
+CUDA_HOST = 3  # DLPack's device type of pinned memory
+
+
+def ndarray(array, dtype=None, *, copy=None):
+    """Returns host memory as a numpy.ndarray. TypeError for other memory: NumPy would make an array of objects."""
+    if array.mask is not None:
+        raise UnsupportedError("the array is masked, and this protocol would lose its mask [H5]")
+    if not _is_host(array) and array.__dlpack_device__()[0] != CUDA_HOST:
+        raise TypeError(
+            f"memory of {array.device_spec} is not copied to the host implicitly: use numpy(), map() or to('host') [H3]"
+        )
+    module = _numpy_module("__array__()")
+    made = _ndarray_of(module, array)
+    if (dtype is None or made.dtype == module.dtype(dtype)) and not copy:
+        return made
+    if copy is not None and not copy:
+        raise ValueError(f"dtype {dtype!r} needs a copy, and copy is False")
+    return module.array(made, dtype)
+
+
+def _ndarray_of(module, array):
+    """asarray() takes the buffer or __array_interface__, which have no name for a type without a typestr."""
+    if array.typestr[0] in "<>|":
+        return module.asarray(array)
+    dtype = array.dtype
+    return module.asarray(array.view(f"|V{array.itemsize}")).view(dtype)
+
+
 def numpy(array):
     _numpy_module("numpy()")
-    return (array if _is_host(array) else array.to("host")).__array__()
+    return ndarray(array if _is_host(array) else array.to("host"))
 
 
 def tolist(array):

@@ -128,7 +128,7 @@ static PyMethodDef methods[] = {
 	  "UnsupportedError for an array that DLPack cannot describe." },
 	{ "__dlpack_device__", bip_dlpack_device, METH_NOARGS,
 	  "__dlpack_device__($self)\n--\n\nReturns DLPack's device type and device id." },
-	{ "__array__", FAST(bip_array), METH_VARARGS | METH_KEYWORDS,
+	{ "__array__", FAST(bip_ndarray), FAST_WORDS,
 	  "__array__($self, dtype=None, *, copy=None)\n--\n\n"
 	  "Returns host memory as a numpy.ndarray, without a copy where the arguments allow it. TypeError for\n"
 	  "memory of a device." },

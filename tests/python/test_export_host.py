@@ -259,6 +259,11 @@ def test_H3_dtype_and_copy(view, numbers):
         view.__array__("f8", copy=False)
 
 
+def test_H3_dtype_that_is_a_pair(view, numbers):
+    array = view.__array__(("<f4", (6,)))
+    assert array.shape == (4, 6, 6) and (array == np.array(numbers, ("<f4", (6,)))).all()
+
+
 def test_H3_types_that_only_ml_dtypes_has(bi):
     values = np.array([1, -2, 3.5], ml_dtypes.bfloat16)
     view = bi.buffer_interface(values.view("V2")).view("bfloat16")

@@ -26,15 +26,11 @@ PyObject *bip_get_array_interface(PyObject *self, void *closure); /* host.c */
 PyObject *bip_get_array_struct(PyObject *self, void *closure);
 int bip_getbuffer(PyObject *self, Py_buffer *buffer, int flags);
 void bip_releasebuffer(PyObject *self, Py_buffer *buffer);
-PyObject *bip_array(PyObject *self, PyObject *args, PyObject *kwargs); /* numpy.c: __array__ */
 
 /*
  * dlpack.c: deletes a tensor of bi_dlpack_export that no consumer owns. The tensor may have the last reference to its
  * view. If the release of the view may wait, the GIL is dropped.
  */
 void bip_delete_export(struct bi_dl_managed_versioned *tensor);
-
-/* host.c: raises UnsupportedError if the array has a mask, because the protocols of host memory have no masks [H5]. */
-int bip_refuse_host_mask(PyObject *self);
 
 #endif

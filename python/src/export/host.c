@@ -18,13 +18,6 @@
  */
 #define MASKED "the array is masked, and this protocol would lose its mask [H5]"
 
-int bip_refuse_host_mask(PyObject *self)
-{
-	if (!((struct bip_object *)self)->mask)
-		return 0;
-	return bip_refuse(bip_UnsupportedError, "%s", MASKED);
-}
-
 static int is_contiguous(const struct bi_view *view, char order)
 {
 	struct bi_layout layout;
@@ -123,8 +116,13 @@ static void fill_layout(struct exported_buffer *exported, int flags, Py_buffer *
 
 static struct exported_buffer *export_if_possible(PyObject *self, int flags)
 {
-	struct bi_view *view = bip_refuse_host_mask(self) ? NULL : bip_hold(self);
+	struct bi_view *view;
 
+	if (((struct bip_object *)self)->mask) {
+		bip_refuse(bip_UnsupportedError, "%s", MASKED);
+		return NULL;
+	}
+	view = bip_hold(self);
 	if (!view)
 		return NULL;
 	if (check_request(view, flags) == 0 && bip_settle(view) == 0)

@@ -31,6 +31,7 @@ PyObject *bip_call_python(const char *name, PyObject *self, PyObject *const *arg
 		return bip_refuse_released(self) ? NULL : bip_call_python(#name, self, args, count, names); \
 	}
 
+IN_PYTHON(ndarray)
 IN_PYTHON(numpy)
 IN_PYTHON(tolist)
 IN_PYTHON(tobytes)

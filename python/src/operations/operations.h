@@ -101,7 +101,7 @@ extern PyNumberMethods bip_number_methods;
 /* Functions of _array.py ------------------------------------------------------------------------- in_python.c */
 
 bip_method bip_numpy, bip_tolist, bip_tobytes, bip_deepcopy, bip_reduce, bip_ravel, bip_squeeze, bip_to_device;
-bip_method bip_html, bip_ready;
+bip_method bip_html, bip_ready, bip_ndarray;
 PyObject *bip_copy_protocol(PyObject *self, PyObject *none);
 PyObject *bip_get_mT(PyObject *self, void *closure);
 PyObject *bip_iterate(PyObject *self);
