@@ -8,6 +8,7 @@
 #include "lifetime.h"
 #include "object.h"
 #include "streams.h"
+#include "base/backends.h"
 #include "base/dtype.h"
 #include "base/errors.h"
 #include "base/names.h"
@@ -33,6 +34,17 @@ static void release_place(struct place *place)
 	bi_stream_release(place->stream);
 }
 
+static int read_int_ptr(PyObject *object, uintptr_t *out)
+{
+	PyObject *value = PyObject_GetAttr(object, bip_name.int_ptr);
+
+	if (!value)
+		return -1;
+	*out = PyLong_AsSize_t(value);
+	Py_DECREF(value);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
 /* Reads the size of SVM. It is None for an object that was made from an address. */
 static int read_svm_size(PyObject *svm, size_t *out)
 {
@@ -53,7 +65,7 @@ static int read_svm_size(PyObject *svm, size_t *out)
 static int read_queue(PyObject *queue, uintptr_t *out)
 {
 	*out = 0;
-	if (!queue || queue == Py_None || !bip_cl_handle(queue, BIP_CL_QUEUE, out))
+	if (!queue || queue == Py_None || !read_int_ptr(queue, out))
 		return 0;
 	if (PyErr_ExceptionMatches(PyExc_AttributeError))
 		PyErr_Format(PyExc_TypeError, "a queue is of type %.100s, which has no int_ptr",
@@ -101,7 +113,7 @@ static int read_memory(PyObject *object, struct place *place)
 
 	if (rc == 1) {
 		place->kind = BI_HANDLE_CL_MEM;
-		return bip_cl_handle(object, BIP_CL_MEMORY, &place->handle) ? -1 : 1;
+		return read_int_ptr(object, &place->handle) ? -1 : 1;
 	}
 	if (!rc)
 		rc = bip_cl_is_a(object, BIP_CL_SVM);
@@ -138,24 +150,17 @@ static int find_context(struct place *place, const struct bip_request *request)
 	return bip_context_of_memory(place->kind, place->handle, &place->context);
 }
 
-/*
- * Finds the context of an array that has neither memory nor a queue: makes a queue of its pyopencl context, which leads
- * to the cl_context.
- */
+/* Finds the context of an array that has neither memory nor a queue, by its pyopencl context. */
 static int find_context_of_nothing(PyObject *array, struct bi_context **out)
 {
-	PyObject *module = PyImport_ImportModule("pyopencl");
-	PyObject *context = module ? PyObject_GetAttr(array, bip_name.context) : NULL;
-	PyObject *queue = context ? PyObject_CallMethod(module, "CommandQueue", "O", context) : NULL;
+	PyObject *context = PyObject_GetAttr(array, bip_name.context);
+	struct bi_backend backend;
 	uintptr_t handle;
-	int rc = -1;
+	int rc = context ? read_int_ptr(context, &handle) : -1;
 
-	if (queue && !read_queue(queue, &handle))
-		rc = bip_context_of_queue(handle, out);
-	Py_XDECREF(queue);
 	Py_XDECREF(context);
-	Py_XDECREF(module);
-	return rc;
+	bip_backend_with_handle(BI_HANDLE_CL_MEM, &backend);
+	return rc ? -1 : bip_context_native(backend.name, handle, 0, out);
 }
 
 /* Order */
@@ -176,7 +181,7 @@ static void release_events(struct events *events)
 /* Returns 1 if the event is complete, 0 if it is pending, failed or cannot be read, -1 with an exception. */
 static int is_complete(PyObject *event)
 {
-	PyObject *status = bip_cl_status(event);
+	PyObject *status = PyObject_GetAttr(event, bip_name.command_execution_status);
 	long code;
 
 	if (!status && !PyErr_ExceptionMatches(PyExc_AttributeError))
@@ -199,7 +204,7 @@ static int add_event(PyObject *object, struct bi_context *context, struct events
 
 	if (done)
 		return done < 0 ? -1 : 0;
-	if (bip_cl_handle(object, BIP_CL_EVENT, &handle) ||
+	if (read_int_ptr(object, &handle) ||
 	    bip_check(bi_event_wrap(context, handle, &events->list[events->count], &err), &err, bip_raise_import))
 		return -1;
 	events->count++;
