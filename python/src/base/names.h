@@ -8,8 +8,8 @@
 #define BIP_NAMES(X) \
 	X(__array_interface__) X(__array_struct__) X(__buffer_interface__) X(__buffer_interface_c__) X(_queue) \
 	X(__cuda_array_interface__) X(__cuda_stream__) X(__dlpack__) X(__dlpack_c_exchange_api__) X(__dlpack_device__) \
-	X(backend) X(base_data) X(buffer) X(buffer_interface_version) X(command_execution_status) X(context) X(copy) \
-	X(cuda_stream) X(data) X(descr) X(device) X(dl_device) X(dtype) X(events) X(handle) X(host_pointer) X(int_ptr) \
+	X(backend) X(base_data) X(buffer) X(buffer_interface_version) X(context) X(copy) X(cuda_stream) \
+	X(data) X(descr) X(device) X(dl_device) X(dtype) X(events) X(get_info) X(handle) X(host_pointer) X(int_ptr) \
 	X(itemsize) X(mask) X(max_version) X(nbytes) X(ndim) X(offset) X(ptr) X(queue) X(readonly) \
 	X(shape) X(size) X(stream) X(strides) X(svm_ptr) X(to_numpy) X(typestr) X(value) X(version)
 /* clang-format on */

@@ -178,10 +178,21 @@ static void release_events(struct events *events)
 	PyMem_Free(events->list);
 }
 
+/* Calls get_info(), which pyopencl's attribute command_execution_status calls by a Python function. */
+static PyObject *read_status(PyObject *event)
+{
+	const long status_of_command = 0x11D3; /* CL_EVENT_COMMAND_EXECUTION_STATUS */
+	PyObject *parameter = PyLong_FromLong(status_of_command);
+	PyObject *status = parameter ? PyObject_CallMethodOneArg(event, bip_name.get_info, parameter) : NULL;
+
+	Py_XDECREF(parameter);
+	return status;
+}
+
 /* Returns 1 if the event is complete, 0 if it is pending, failed or cannot be read, -1 with an exception. */
 static int is_complete(PyObject *event)
 {
-	PyObject *status = PyObject_GetAttr(event, bip_name.command_execution_status);
+	PyObject *status = read_status(event);
 	long code;
 
 	if (!status && !PyErr_ExceptionMatches(PyExc_AttributeError))
