@@ -204,13 +204,6 @@ static int import_exported(PyObject *object, struct bip_found *found)
 	return import_typed(object, found);
 }
 
-int bip_import_memoryview(PyObject *object, struct bip_found *found)
-{
-	Py_buffer *buffer = bip_borrow_buffer(object, PyBUF_FULL_RO);
-
-	return buffer ? import_counted(buffer, found) : -1;
-}
-
 int bip_refuse_masked(PyObject *object)
 {
 	PyObject *on_type = bip_type_attribute(Py_TYPE(object), bip_name.mask), *mask;

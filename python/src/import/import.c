@@ -238,30 +238,6 @@ static PyObject *import_with_options(PyObject *object, const struct arguments *a
 	return make_with_mask(&found, arguments);
 }
 
-/*
- * Imports a memoryview or a plain NumPy array without trying other protocols. Returns 1, 0 for any other object, -1
- * with an exception.
- */
-static int import_plain(PyObject *object, struct bip_found *found)
-{
-	return PyMemoryView_Check(object) ? bip_import_memoryview(object, found) : bip_import_ndarray(object, found);
-}
-
-/* Imports an object without options, so that nothing is applied to the array. */
-static PyObject *import_object(PyObject *object)
-{
-	struct bip_found found = { NULL, NULL, 0 };
-	int rc = import_plain(object, &found);
-	PyObject *self;
-
-	if (rc < 0 || (!rc && bip_find_array(object, &defaults.request, &found)))
-		return NULL;
-	self = bip_new(found.view);
-	if (self)
-		((struct bip_object *)self)->flags = found.flags;
-	return self;
-}
-
 PyObject *bip_buffer_interface(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
 	struct arguments arguments;
@@ -270,12 +246,12 @@ PyObject *bip_buffer_interface(PyObject *Py_UNUSED(module), PyObject *const *arg
 		return PyErr_Format(PyExc_TypeError,
 				    "buffer_interface() takes one array, and options by name; %zd are given", count);
 	if (!names)
-		return import_object(args[0]);
+		return import_with_options(args[0], &defaults);
 	arguments = defaults;
 	return read_words(args + count, names, &arguments) ? NULL : import_with_options(args[0], &arguments);
 }
 
 PyObject *bip_as_object(PyObject *object)
 {
-	return BIP_CHECK(object) ? Py_NewRef(object) : import_object(object);
+	return BIP_CHECK(object) ? Py_NewRef(object) : import_with_options(object, &defaults);
 }

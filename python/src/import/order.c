@@ -6,6 +6,7 @@
 #include "base/errors.h"
 #include "base/names.h"
 #include "import/import.h"
+#include "import/values.h"
 
 /*
  * The protocols in the order in which they are tried. The first describe most of an array, the last describe least.
@@ -117,10 +118,11 @@ static int import_in_order(PyObject *object, const struct bip_request *request, 
 	/* A memoryview supports only the buffer protocol. */
 	if (PyMemoryView_Check(object))
 		return bip_import_buffer(object, request, found);
-	/* Numba's managed and mapped arrays are derived from numpy.ndarray, and only their dictionary names a stream.
-	 */
 	if (bip_is_ndarray(Py_TYPE(object))) {
-		rc = bip_import_cai(object, request, found);
+		rc = bip_import_ndarray(object, found);
+		/* Only the dictionary of Numba's managed and mapped arrays names a stream. */
+		if (!rc)
+			rc = bip_import_cai(object, request, found);
 		return rc ? rc : bip_import_buffer(object, request, found);
 	}
 	for (size_t i = 0; i < Py_ARRAY_LENGTH(order) && !rc; i++)

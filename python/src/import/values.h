@@ -68,7 +68,4 @@ int bip_wrap_buffer(Py_buffer *buffer, struct bi_layout *layout, struct bi_view 
  */
 int bip_import_ndarray(PyObject *object, struct bip_found *found);
 
-/* host.c: imports a memoryview. Returns 1, or -1 with an exception. */
-int bip_import_memoryview(PyObject *object, struct bip_found *found);
-
 #endif
