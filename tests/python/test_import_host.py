@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from array_struct import ArrayStruct
+from offenders import buffer_type
 from test_hostile_objects import Exporter, PyBuffer
 
 
@@ -250,6 +251,21 @@ def test_C8_the_producer_lives_as_long_as_the_view(bi, protocol):
     part.release()
     del part
     gc.collect()
+    assert alive() is None
+
+
+def test_C8_an_exporter_that_names_no_owner_lives_as_long_as_the_view(bi):
+    def name_nobody(buffer, flags, array):
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(array))
+        buffer.obj = None
+
+    source = buffer_type(name_nobody)()
+    alive = weakref.ref(source)
+    view = bi.buffer_interface(source)
+    del source
+    gc.collect()
+    assert alive() is not None and values(view) == [0, 1, 2, 3, 4, 5]
+    view.release()
     assert alive() is None
 
 

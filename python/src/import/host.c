@@ -124,10 +124,10 @@ static int read_buffer(const Py_buffer *buffer, struct bi_layout *layout, PyObje
 }
 
 /*
- * Imports a buffer and keeps it, because the exporter counts its users. Takes ownership of the buffer, also on failure.
- * Returns 1, or -1 with an exception.
+ * Imports a buffer. The memory keeps it, because the exporter may count its users. Takes ownership of the buffer, also
+ * on failure. Returns 1, or -1 with an exception.
  */
-static int import_counted(Py_buffer *buffer, struct bip_found *found)
+static int keep_buffer(Py_buffer *buffer, struct bip_found *found)
 {
 	struct bi_layout layout;
 	PyObject *descr;
@@ -137,23 +137,6 @@ static int import_counted(Py_buffer *buffer, struct bip_found *found)
 		rc = bip_wrap_buffer(buffer, &layout, &found->view);
 	if (rc)
 		bip_return_buffer(buffer);
-	Py_XDECREF(descr);
-	return rc ? -1 : 1;
-}
-
-/*
- * Imports a buffer of an exporter that does not count users. The memory keeps the exporter, or `object` if the buffer
- * names no exporter. Returns the buffer to the exporter, also on failure. The result is 1, or -1 with an exception.
- */
-static int import_uncounted(Py_buffer *buffer, PyObject *object, struct bip_found *found)
-{
-	PyObject *owner = buffer->obj ? buffer->obj : object, *descr;
-	struct bi_layout layout;
-	int rc = read_buffer(buffer, &layout, &descr);
-
-	if (!rc)
-		rc = bip_wrap_host((uintptr_t)buffer->buf, buffer->readonly, &layout, owner, &found->view);
-	bip_return_buffer(buffer);
 	Py_XDECREF(descr);
 	return rc ? -1 : 1;
 }
@@ -182,22 +165,16 @@ static int may_be_typed(PyObject *object)
 	return is_array;
 }
 
-/*
- * Returns true if the exporter counts the users of its buffers. The exporter may be another object than the imported
- * one.
- */
-static int is_counted(PyObject *exporter)
-{
-	return exporter && Py_TYPE(exporter)->tp_as_buffer && Py_TYPE(exporter)->tp_as_buffer->bf_releasebuffer;
-}
-
 static int import_exported(PyObject *object, struct bip_found *found)
 {
 	Py_buffer *buffer = bip_borrow_buffer(object, PyBUF_FULL_RO);
 
-	if (buffer)
-		return is_counted(buffer->obj) ? import_counted(buffer, found)
-					       : import_uncounted(buffer, object, found);
+	if (buffer) {
+		/* An exporter that names no owner of the buffer is the owner. */
+		if (!buffer->obj)
+			buffer->obj = Py_NewRef(object);
+		return keep_buffer(buffer, found);
+	}
 	if (!may_be_typed(object))
 		return -1;
 	PyErr_Clear();
