@@ -1,6 +1,6 @@
 /* Memory that consumers may read and write as host memory. */
 #include "host_memory.h"
-#include "base/errors.h"
+#include "object.h"
 
 int bip_is_host(const struct bi_view *view)
 {
@@ -17,17 +17,7 @@ void *bip_host_address(const struct bi_view *view)
 	return address ? address : nothing;
 }
 
-int bip_settle(struct bi_view *view)
+int bip_settle(const struct bi_view *view)
 {
-	struct bi_error err;
-	int rc;
-
-	if (bi_view_is_idle(view))
-		return 0;
-	bi_view_retain(view);
-	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_synchronize(view, &err);
-	bi_view_release(view);
-	Py_END_ALLOW_THREADS
-	return bip_check(rc, &err, bip_raise_export);
+	return bi_view_is_idle(view) ? 0 : bip_wait_for(view, 0);
 }

@@ -15,10 +15,9 @@ void *bip_host_address(const struct bi_view *view);
 
 /*
  * Blocks the calling thread until no work on the memory is pending. It is for consumers that know no stream. The GIL is
- * dropped meanwhile, and another thread may take the view from its object. A caller that uses the view afterwards owns
- * a reference to it.
+ * dropped meanwhile. The caller owns a reference to the view.
  */
-int bip_settle(struct bi_view *view);
+int bip_settle(const struct bi_view *view);
 
 /* The struct PyArrayInterface of NumPy's documentation. The capsule __array_struct__ points to it. */
 struct bip_array_struct {

@@ -111,30 +111,23 @@ int bip_is_short_release(const struct bi_view *view)
 	return bi_view_release_is_immediate(view) && !PyErr_Occurred();
 }
 
-static void release_without_gil(struct bi_view *view)
-{
-	Py_BEGIN_ALLOW_THREADS
-	bi_view_release(view);
-	Py_END_ALLOW_THREADS
-}
-
-static void release_without_exception(struct bi_view *view)
-{
-	struct bip_raised raised = bip_put_aside();
-
-	if (bi_view_release_is_immediate(view))
-		bi_view_release(view);
-	else
-		release_without_gil(view);
-	bip_put_back(raised);
-}
-
 void bip_release_view(struct bi_view *view)
 {
+	struct bip_raised raised;
+
 	if (!view)
 		return;
-	if (bip_is_short_release(view))
+	if (bip_is_short_release(view)) {
 		bi_view_release(view);
-	else
-		release_without_exception(view);
+		return;
+	}
+	raised = bip_put_aside();
+	if (bi_view_release_is_immediate(view))
+		bi_view_release(view);
+	else {
+		Py_BEGIN_ALLOW_THREADS
+		bi_view_release(view);
+		Py_END_ALLOW_THREADS
+	}
+	bip_put_back(raised);
 }

@@ -192,20 +192,9 @@ static PyObject *get_with_reference(PyObject *self, PyObject *(*make)(const stru
 GETTER_WITH_REFERENCE(buffer, bip_handle)
 GETTER_WITH_REFERENCE(dtype, bip_dtype_numpy)
 GETTER_WITH_REFERENCE(offset, make_offset)
+GETTER_WITH_REFERENCE(stream, make_stream)
 GETTER_WITH_REFERENCE(host_pointer, make_host_pointer)
 GETTER_WITH_REFERENCE(cl_command_queue, make_cl_command_queue)
-
-static PyObject *get_stream(PyObject *self, void *Py_UNUSED(closure))
-{
-	const struct bi_view *view;
-	int is_ready;
-
-	BIP_LOCK(self)
-	view = ((struct bip_object *)self)->view;
-	is_ready = view && bi_view_is_idle(view);
-	BIP_UNLOCK()
-	return is_ready ? Py_NewRef(Py_None) : get_with_reference(self, make_stream);
-}
 
 static PyObject *get_released(PyObject *self, void *Py_UNUSED(closure))
 {

@@ -161,7 +161,7 @@ void bip_releasebuffer(PyObject *Py_UNUSED(self), Py_buffer *buffer)
  * Raises AttributeError if the array cannot have the attribute, so that hasattr() returns False. Otherwise waits for
  * pending work.
  */
-static int check_attribute(PyObject *self, struct bi_view *view)
+static int check_attribute(PyObject *self, const struct bi_view *view)
 {
 	if (((struct bip_object *)self)->mask)
 		return bip_refuse(PyExc_AttributeError, "%s", MASKED);
