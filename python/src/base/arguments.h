@@ -4,7 +4,7 @@
 
 #include "extension.h"
 
-#define BIP_MOST_ARGUMENTS 8
+#define BIP_MOST_ARGUMENTS 9
 
 struct bip_signature {
 	const char *function; /* name of the function, for messages */

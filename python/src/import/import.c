@@ -1,16 +1,13 @@
 /* buffer_interface(): reads the arguments, and applies them to the imported array. */
-#include <string.h>
-
 #include "import/import.h"
 #include "dense.h"
 #include "lifetime.h"
 #include "object.h"
 #include "streams.h"
 #include "uses.h"
+#include "base/arguments.h"
 #include "base/errors.h"
-#include "base/names.h"
 #include "import/order.h"
-#include "import/values.h"
 
 /* Arguments */
 
@@ -29,51 +26,47 @@ static int read_mask(PyObject *value, int *keep)
 	return bip_refuse(PyExc_ValueError, "mask is %R, not 'refuse' or 'keep'", bip_printable(value));
 }
 
-/* Reads a truth value. Refuses None, which would count as False. */
+/* Reads a truth value; NULL leaves *out as it is. Refuses None, which would count as False. */
 static int read_truth(const char *name, PyObject *value, int *out)
 {
+	if (!value)
+		return 0;
 	if (value == Py_None)
 		return bip_refuse(PyExc_TypeError, "%s is None, not True or False", name);
 	*out = PyObject_IsTrue(value);
 	return *out < 0 ? -1 : 0;
 }
 
-static int read_word(const char *name, PyObject *value, struct arguments *out)
-{
-	struct bip_request *request = &out->request;
+/* The options, in the order of their names below. */
+enum { STREAM, PRODUCER_STREAM, SYNC, WRITABLE, MASK, CHECK, TRUST, PROTOCOL, COPY, OPTIONS };
 
-	if (strcmp(name, "stream") == 0)
-		request->stream = value == Py_None ? NULL : value;
-	else if (strcmp(name, "producer_stream") == 0)
-		request->producer_stream = value == Py_None ? NULL : value;
-	else if (strcmp(name, "sync") == 0)
-		return read_truth(name, value, &request->sync);
-	else if (strcmp(name, "writable") == 0)
-		return value == Py_None ? 0 : read_truth(name, value, &request->writable);
-	else if (strcmp(name, "mask") == 0)
-		return read_mask(value, &request->keep_mask);
-	else if (strcmp(name, "check") == 0)
-		return read_truth(name, value, &request->check);
-	else if (strcmp(name, "trust") == 0)
-		return read_truth(name, value, &request->trust);
-	else if (strcmp(name, "protocol") == 0)
-		return bip_read_protocol(value, &request->protocol);
-	else if (strcmp(name, "copy") == 0)
-		return read_truth(name, value, &out->copy);
-	else
-		return bip_refuse(PyExc_TypeError, "buffer_interface() has no argument '%s'", name);
-	return 0;
+static const struct bip_signature signature = { "buffer_interface",
+						0,
+						0,
+						{ "stream", "producer_stream", "sync", "writable", "mask", "check",
+						  "trust", "protocol", "copy", NULL } };
+
+static PyObject *unless_none(PyObject *value)
+{
+	return value == Py_None ? NULL : value;
 }
 
-static int read_words(PyObject *const *values, PyObject *names, struct arguments *out)
+static int read_options(PyObject *const *words, PyObject *names, struct arguments *out)
 {
-	for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
-		const char *name = bip_utf8(PyTuple_GET_ITEM(names, i));
+	struct bip_request *request = &out->request;
+	PyObject *values[OPTIONS];
 
-		if (!name || read_word(name, values[i], out))
-			return -1;
-	}
-	if (out->request.sync || (!out->request.stream && !out->request.producer_stream))
+	if (bip_arguments(&signature, words, 0, names, values) || read_truth("sync", values[SYNC], &request->sync) ||
+	    read_truth("writable", unless_none(values[WRITABLE]), &request->writable) ||
+	    (values[MASK] && read_mask(values[MASK], &request->keep_mask)) ||
+	    read_truth("check", values[CHECK], &request->check) ||
+	    read_truth("trust", values[TRUST], &request->trust) ||
+	    (values[PROTOCOL] && bip_read_protocol(values[PROTOCOL], &request->protocol)) ||
+	    read_truth("copy", values[COPY], &out->copy))
+		return -1;
+	request->stream = unless_none(values[STREAM]);
+	request->producer_stream = unless_none(values[PRODUCER_STREAM]);
+	if (request->sync || (!request->stream && !request->producer_stream))
 		return 0;
 	return bip_refuse(PyExc_ValueError,
 			  "stream and producer_stream need sync=True: with sync=False nothing waits for them");
@@ -248,7 +241,7 @@ PyObject *bip_buffer_interface(PyObject *Py_UNUSED(module), PyObject *const *arg
 	if (!names)
 		return import_with_options(args[0], &defaults);
 	arguments = defaults;
-	return read_words(args + count, names, &arguments) ? NULL : import_with_options(args[0], &arguments);
+	return read_options(args + count, names, &arguments) ? NULL : import_with_options(args[0], &arguments);
 }
 
 PyObject *bip_as_object(PyObject *object)
