@@ -30,6 +30,7 @@ from ._functions import (
     expand_dims,
     flip,
     from_dlpack,
+    from_numpy,
     moveaxis,
     ones,
     ravel,

@@ -1,12 +1,22 @@
 """Functions of the module that combine others: they make arrays and views with the names of the Array API standard."""
 
 from . import _array
-from ._core import asarray, buffer_interface, from_numpy, full
+from ._core import asarray, buffer_interface, full
 
 
 def ones(shape, dtype="float64", *, device="auto", stream=None):
     """Returns a dense array in C order whose elements are 1. The arguments are those of zeros()."""
     return full(shape, 1, dtype, device=device, stream=stream)
+
+
+def from_numpy(array, *, device="auto"):
+    """Returns a dense copy of any array on a device. Host memory has been read when this returns.
+
+    >>> array = buffer_interface.from_numpy(numpy.arange(3), device='opencl')
+    >>> array.backend, array.tolist()
+    ('opencl', [0, 1, 2])
+    """
+    return asarray(array, device="auto" if device is None else device, copy=True)
 
 
 def arange(start, stop=None, step=1, dtype=None, *, device="auto"):

@@ -104,12 +104,6 @@ static PyMethodDef functions[] = {
 	  "empty_like(x, *, device=None)\n--\n\n"
 	  "Returns a dense array in C order with the shape and element type of the array `x`, on its device or\n"
 	  "on `device`." },
-	{ "from_numpy", FAST(bip_from_numpy), FAST_WORDS,
-	  "from_numpy(array, *, device='auto')\n--\n\n"
-	  "Returns a dense copy of any array on a device. Host memory has been read when this returns.\n\n"
-	  ">>> array = buffer_interface.from_numpy(numpy.arange(3), device='opencl')\n"
-	  ">>> array.backend, array.tolist()\n"
-	  "('opencl', [0, 1, 2])" },
 	{ "copyto", FAST(bip_copyto), FAST_WORDS,
 	  "copyto(dst, src, *, stream=None)\n--\n\n"
 	  "Copies dst[...] = src between any arrays on any devices. `src` is broadcast to the shape of `dst`, or is a\n"

@@ -1,5 +1,5 @@
 /*
- * Copies: copy(), to(), copyto(), from_numpy(), asarray(), assignment
+ * Copies: copy(), to(), copyto(), asarray(), assignment
  *
  * The library enqueues a copy and orders later work on the memory behind it. If an operation imports an array for
  * itself, the producer of that array cannot wait for this library's streams. Such an operation waits until its work on
@@ -297,25 +297,6 @@ PyObject *bip_copyto(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssiz
 	rc = bip_assign(dst.object, values[1], values[2]);
 	rc = bip_operand_finish(&dst, values[2], rc);
 	return rc ? NULL : Py_NewRef(Py_None);
-}
-
-PyObject *bip_from_numpy(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count, PyObject *names)
-{
-	static const struct bip_signature signature = { "from_numpy", 1, 1, { "array", "device", NULL } };
-	struct bi_context *context;
-	struct bip_operand src;
-	PyObject *values[2], *result;
-
-	if (bip_arguments(&signature, args, count, names, values) || bip_operand_take(values[0], &src))
-		return NULL;
-	result = NULL;
-	if (bip_device_context(values[1], &context) == 0) {
-		result = copy_with_mask(context, src.object, src.view, NULL);
-		bi_context_release(context);
-	}
-	if (bip_operand_finish(&src, NULL, result ? 0 : -1))
-		Py_CLEAR(result);
-	return result;
 }
 
 /* asarray() */

@@ -55,7 +55,7 @@ PyObject *bip_item(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* Enqueues the assignment dst[...] = value. `value` is an array or a scalar. `dst` is a BufferInterface. */
 int bip_assign(PyObject *dst, PyObject *value, PyObject *stream);
 
-bip_method bip_copy, bip_to, bip_from_numpy, bip_copyto, bip_asarray;
+bip_method bip_copy, bip_to, bip_copyto, bip_asarray;
 
 /* New arrays ---------------------------------------------------------------------------------------- create.c */
 
