@@ -14,7 +14,10 @@ STEPS = {**dictionaries.STEPS, **buffers.STEPS, **dlpack.STEPS, **exchange.STEPS
 
 
 class Gate:
-    """The argument `gate` of a factory: gate(queue) or gate(stream, "cuda") holds back the later work of it."""
+    """The argument `gate` of a factory: gate(queue) or gate(stream, "cuda") holds back the later work of it.
+
+    A gate that is_used has the other attributes of the first of its gates.
+    """
 
     def __init__(self):
         self._gates = []
@@ -23,29 +26,11 @@ class Gate:
         self._gates.append(opencl.Gate(queue) if kind == "opencl" else cuda.Gate(queue))
 
     @property
-    def _gate(self):
-        return self._gates[0] if self._gates else None
-
-    @property
     def is_used(self):
         return bool(self._gates)
 
-    @property
-    def is_opencl(self):
-        return isinstance(self._gate, opencl.Gate)
-
-    @property
-    def driver(self):
-        return getattr(self._gate, "driver", None)
-
-    def passes(self, stream):
-        return self._gate.passes(stream)
-
-    def is_complete(self, event):
-        return self._gate.is_complete(event)
-
-    def another(self, taken):
-        return self._gate.another(taken)
+    def __getattr__(self, name):
+        return getattr(self._gates[0], name)
 
     def open(self):
         for gate in self._gates:

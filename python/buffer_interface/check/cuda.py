@@ -78,7 +78,7 @@ class Driver:
 class Gate:
     """Holds back all later work of a stream until open()."""
 
-    order_kind = 1
+    is_opencl = False
 
     def __init__(self, stream):
         self.driver = driver()

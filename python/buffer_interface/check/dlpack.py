@@ -307,7 +307,7 @@ def judge_order(make, judge):
     """`make` puts the work behind a gate, so a probe on the stream that is passed must not be complete yet."""
     gate = make.gate()
     array = make(gate)
-    if array is None or gate.driver is None or gate.is_opencl:
+    if array is None or not gate.is_used or gate.is_opencl:
         return judge.skip("dlpack.order", "the factory has no parameter `gate`, or did not use it for a CUDA stream")
     stream = gate.driver.new_stream()
     try:

@@ -95,7 +95,7 @@ def held(exchange):
 class Gate:
     """Called with a cl_command_queue as int, holds back all later work of the queue until open()."""
 
-    order_kind = 3
+    is_opencl = True
 
     def __init__(self, queue):
         self._user = create("clCreateUserEvent", c_void_p(context_of(queue)))
