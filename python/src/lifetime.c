@@ -111,17 +111,10 @@ int bip_is_short_release(const struct bi_view *view)
 	return bi_view_release_is_immediate(view) && !PyErr_Occurred();
 }
 
-void bip_release_view(struct bi_view *view)
+static void release_without_exception(struct bi_view *view)
 {
-	struct bip_raised raised;
+	struct bip_raised raised = bip_put_aside();
 
-	if (!view)
-		return;
-	if (bip_is_short_release(view)) {
-		bi_view_release(view);
-		return;
-	}
-	raised = bip_put_aside();
 	if (bi_view_release_is_immediate(view))
 		bi_view_release(view);
 	else {
@@ -130,4 +123,14 @@ void bip_release_view(struct bi_view *view)
 		Py_END_ALLOW_THREADS
 	}
 	bip_put_back(raised);
+}
+
+void bip_release_view(struct bi_view *view)
+{
+	if (!view)
+		return;
+	if (bip_is_short_release(view))
+		bi_view_release(view);
+	else
+		release_without_exception(view);
 }
