@@ -6,7 +6,8 @@
  * that was unused for longest.
  *
  * The entry of an adopted context also keeps the command queue by which the context was found last. The handle of a
- * living queue is unique, so the next import with the same handle calls no driver.
+ * living queue is unique, so the next import with the same handle calls no driver. The entry also keeps the Python
+ * object that stands for the queue, so the next import with the same object does not read the handle.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,6 +27,7 @@ struct entry {
 	struct bi_location location; /* the key */
 	int cuda; /* ordinal of the CUDA device if the context was opened, not adopted; else -1 */
 	struct bi_stream *queue; /* the queue by which the context was found last, owned; or NULL */
+	PyObject *named_by; /* the Python object that stands for `queue`, owned; or NULL */
 	uint64_t used; /* value of clock_of_uses at the last use of the entry */
 };
 
@@ -74,6 +76,13 @@ static struct bi_context *use_context_locked(int i)
 {
 	entries[i].used = ++clock_of_uses;
 	return bi_context_retain(entries[i].context);
+}
+
+/* Marks entry i as used. Returns an owned reference to its queue. */
+static struct bi_stream *use_queue_locked(int i)
+{
+	entries[i].used = ++clock_of_uses;
+	return bi_stream_retain(entries[i].queue);
 }
 
 /* Finds a context by its location. Returns an owned reference, or NULL. */
@@ -157,11 +166,13 @@ static struct bi_context *add_to_cache(const struct bi_location *location, struc
 		kept = bi_context_retain(context);
 		entry = choose_entry_locked();
 		dropped = *entry;
-		*entry = (struct entry){ context, *location, cuda_ordinal(location, context), NULL, ++clock_of_uses };
+		*entry = (struct entry){ context, *location, cuda_ordinal(location, context),
+					 NULL,    NULL,      ++clock_of_uses };
 	}
 	unlock_cache();
 	bi_stream_release(dropped.queue);
 	bi_context_release(dropped.context);
+	Py_XDECREF(dropped.named_by);
 	return kept;
 }
 
@@ -325,18 +336,20 @@ static int context_at_found(int rc, const struct bi_location *location, const st
  */
 static void keep_queue(struct bi_stream *queue)
 {
-	struct bi_stream *before = NULL;
+	struct entry before = { .queue = NULL, .named_by = NULL };
 
 	lock_cache();
 	for (int i = 0; i < MOST; i++) {
 		if (entries[i].context != bi_stream_context(queue))
 			continue;
-		before = entries[i].queue;
+		before = entries[i];
 		entries[i].queue = bi_stream_retain(queue);
+		entries[i].named_by = NULL;
 		break;
 	}
 	unlock_cache();
-	bi_stream_release(before);
+	bi_stream_release(before.queue);
+	Py_XDECREF(before.named_by);
 }
 
 static int wrap_queue(uintptr_t queue, struct bi_stream **out)
@@ -359,14 +372,41 @@ int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out)
 {
 	*out = NULL;
 	lock_cache();
-	for (int i = 0; i < MOST && !*out; i++) {
-		if (!entries[i].queue || bi_stream_handle(entries[i].queue) != queue)
-			continue;
-		entries[i].used = ++clock_of_uses;
-		*out = bi_stream_retain(entries[i].queue);
-	}
+	for (int i = 0; i < MOST && !*out; i++)
+		if (entries[i].queue && bi_stream_handle(entries[i].queue) == queue)
+			*out = use_queue_locked(i);
 	unlock_cache();
 	return *out ? 0 : wrap_queue(queue, out);
+}
+
+struct bi_stream *bip_stream_named_by(const PyObject *object)
+{
+	struct bi_stream *found = NULL;
+
+	lock_cache();
+	for (int i = 0; i < MOST && !found; i++)
+		if (entries[i].named_by == object)
+			found = use_queue_locked(i);
+	unlock_cache();
+	return found;
+}
+
+void bip_name_stream(struct bi_stream *stream, PyObject *object)
+{
+	PyObject *before = Py_NewRef(object);
+
+	lock_cache();
+	for (int i = 0; i < MOST; i++) {
+		PyObject *named_by = entries[i].named_by;
+
+		if (entries[i].queue != stream)
+			continue;
+		entries[i].named_by = before;
+		before = named_by;
+		break;
+	}
+	unlock_cache();
+	Py_XDECREF(before);
 }
 
 int bip_context_native(const char *backend, uint64_t native, int position, struct bi_context **out)
@@ -415,6 +455,7 @@ static int take_entries(struct entry taken[MOST], int all)
 			continue;
 		taken[count++] = entries[i];
 		entries[i].queue = NULL;
+		entries[i].named_by = NULL;
 		if (all || entries[i].location.context)
 			entries[i].context = NULL;
 		else
@@ -436,4 +477,6 @@ void bip_contexts_close(int all)
 		bi_context_release(taken[i].context);
 	}
 	Py_END_ALLOW_THREADS
+	for (int i = 0; i < count; i++)
+		Py_XDECREF(taken[i].named_by);
 }

@@ -26,6 +26,16 @@ int bip_context_of_memory(enum bi_handle_kind kind, uint64_t handle, struct bi_c
 
 /* Wraps a command queue of another library as a stream of its context. The stream keeps the context. */
 int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out);
+/*
+ * Returns an owned reference to the stream of the queue that `object` stands for. Returns NULL without an exception if
+ * the cache does not know the object.
+ */
+struct bi_stream *bip_stream_named_by(const PyObject *object);
+/*
+ * Stores that `object` stands for the queue of `stream` as long as the object lives. The cache keeps the object as long
+ * as the queue.
+ */
+void bip_name_stream(struct bi_stream *stream, PyObject *object);
 
 /* Trims every cached context. Removes the adopted contexts from the cache, or with `all` all contexts. */
 void bip_contexts_close(int all);

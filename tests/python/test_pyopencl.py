@@ -466,7 +466,7 @@ def test_a_status_is_what_the_class_of_the_event_tells(opencl_queue, array):
     values(buffer_interface(array))
 
 
-def test_the_handle_of_a_queue_is_read_each_time(opencl_queue, array):
+def test_only_an_object_of_the_type_itself_has_one_handle_for_ever(opencl_queue, array):
     class Changing(cl.CommandQueue):
         @property
         def int_ptr(self):
@@ -482,6 +482,22 @@ def test_the_handle_of_a_queue_is_read_each_time(opencl_queue, array):
     handles[0] = others[1].int_ptr
     assert buffer_interface(second).stream == others[1].int_ptr
     assert buffer_interface(array).stream == opencl_queue.int_ptr
+
+
+def test_the_object_that_named_the_queue_is_let_go_with_it(opencl_queue):
+    trim()
+    queue = cl.CommandQueue(opencl_queue.context)
+    array = cl.array.to_device(queue, np.zeros(3))
+    count = sys.getrefcount(queue)
+    for _ in range(3):
+        buffer_interface(array)
+        assert sys.getrefcount(queue) == count + 1
+    trim()
+    assert sys.getrefcount(queue) == count
+    buffer_interface(array)
+    buffer_interface(cl.array.to_device(opencl_queue, np.zeros(3)))
+    assert sys.getrefcount(queue) == count
+    assert buffer_interface(array).stream == queue.int_ptr
 
 
 def test_events_may_be_in_any_sequence(opencl_queue, array):

@@ -22,7 +22,7 @@ struct place {
 	enum bi_handle_kind kind;
 	uintptr_t handle; /* 0: no memory; allowed for an array without elements [O3] */
 	size_t nbytes; /* bytes of SVM; 0 for a cl_mem, whose size the driver reports */
-	uintptr_t queue; /* handle of the array's queue; 0: there is no queue */
+	uintptr_t queue; /* handle of the array's queue; 0: there is no queue, or `stream` is set */
 	struct bi_stream *stream; /* the array's queue as a stream, owned; or NULL */
 	struct bi_context *context; /* borrowed from `stream` if that is not NULL, else owned */
 };
@@ -93,7 +93,7 @@ static int read_svm(PyObject *svm, struct place *place)
 	place->kind = BI_HANDLE_CL_SVM;
 	if (read_svm_size(svm, &place->nbytes))
 		return -1;
-	if (!place->queue && read_queue_of_svm(svm, &place->queue))
+	if (!place->stream && !place->queue && read_queue_of_svm(svm, &place->queue))
 		return -1;
 	pointer = PyObject_GetAttr(svm, bip_name.svm_ptr);
 	if (!pointer)
@@ -139,9 +139,9 @@ static int context_of_producer_stream(PyObject *queue, struct bi_context **out)
 
 static int find_context(struct place *place, const struct bip_request *request)
 {
-	if (place->queue) {
-		if (bip_stream_of_queue(place->queue, &place->stream))
-			return -1;
+	if (!place->stream && place->queue && bip_stream_of_queue(place->queue, &place->stream))
+		return -1;
+	if (place->stream) {
 		place->context = bi_stream_context(place->stream);
 		return 0;
 	}
@@ -365,7 +365,8 @@ static int read_place(PyObject *const members[MEMBERS], struct place *place)
 	PyObject *base = members[BASE_DATA];
 	int rc;
 
-	if (read_queue(members[QUEUE], &place->queue))
+	place->stream = bip_stream_named_by(members[QUEUE]);
+	if (!place->stream && read_queue(members[QUEUE], &place->queue))
 		return -1;
 	if (base == Py_None)
 		return 0;
@@ -383,8 +384,11 @@ static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], co
 	int rc = read_place(members, &place);
 
 	if (!rc)
-		rc = place.handle || place.queue ? find_context(&place, request)
-						 : find_context_of_nothing(array, &place.context);
+		rc = place.handle || place.queue || place.stream ? find_context(&place, request)
+								 : find_context_of_nothing(array, &place.context);
+	/* The queue object is stored only if its type is exactly CommandQueue, whose handle does not change. */
+	if (!rc && place.queue && Py_IS_TYPE(members[QUEUE], bip_cl_type(BIP_CL_QUEUE)))
+		bip_name_stream(place.stream, members[QUEUE]);
 	if (!rc)
 		rc = make_view(&place, request, layout, members[EVENTS], array, found);
 	release_place(&place);

@@ -16,6 +16,7 @@ static struct {
 	[BIP_CL_ARRAY] = { "pyopencl.array", "Array", NULL, NULL },
 	[BIP_CL_MEMORY] = { "pyopencl", "MemoryObjectHolder", NULL, NULL },
 	[BIP_CL_SVM] = { "pyopencl", "SVMPointer", NULL, NULL },
+	[BIP_CL_QUEUE] = { "pyopencl", "CommandQueue", NULL, NULL },
 };
 
 /* Returns a new reference to the module. Returns NULL without an exception if it has not been imported. */

@@ -8,6 +8,7 @@ enum bip_cl_type {
 	BIP_CL_ARRAY,
 	BIP_CL_MEMORY, /* buffers and images */
 	BIP_CL_SVM,
+	BIP_CL_QUEUE,
 	BIP_CL_TYPES
 };
 
