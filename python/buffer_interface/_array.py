@@ -12,6 +12,8 @@ from ._core import InvalidArrayError, UnsupportedError, _is_complete, _mark, buf
 THRESHOLD = 1000
 EDGE = 3
 
+CUDA_HOST = 3  # DLPack's device type of pinned memory
+
 
 def element_type(array):
     """Returns the dtype argument that makes such elements: the fields, of which there may be none, or the typestr."""
@@ -28,9 +30,6 @@ def _numpy_module(purpose):
     except ImportError as error:
         raise ImportError(f"{purpose} needs NumPy, which is not installed: pip install numpy") from error
     return numpy
-
-
-CUDA_HOST = 3  # DLPack's device type of pinned memory
 
 
 def ndarray(array, dtype=None, *, copy=None):
@@ -50,8 +49,14 @@ def ndarray(array, dtype=None, *, copy=None):
     return module.array(made, dtype)
 
 
+ndarray.__qualname__ = "__array__"  # which error messages name
+
+
 def _ndarray_of(module, array):
-    """asarray() takes the buffer or __array_interface__, which have no name for a type without a typestr."""
+    """Returns the array without a copy.
+
+    A type without a typestr goes as raw bytes: neither the buffer protocol nor __array_interface__ has a name for it.
+    """
     if array.typestr[0] in "<>|":
         return module.asarray(array)
     dtype = array.dtype

@@ -1,4 +1,4 @@
-"""Functions of the module that combine others: they make arrays and views with the names of the Array API standard."""
+"""Functions of the module that combine others. Most have the names of the Array API standard."""
 
 from . import _array
 from ._core import asarray, buffer_interface, full

@@ -125,7 +125,8 @@ static PyMethodDef methods[] = {
 	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
 	  "Returns a DLPack capsule. `stream` is None, on the host also -1, on CUDA also -1, 1, 2 or a handle; the memory\n"
 	  "is ready on it.\n"
-	  "UnsupportedError for an array that DLPack cannot describe." },
+	  "UnsupportedError for an array that DLPack cannot describe. dl_device=(1, 0) makes a copy in host memory;\n"
+	  "then only the copy must have a name in DLPack." },
 	{ "__dlpack_device__", bip_dlpack_device, METH_NOARGS,
 	  "__dlpack_device__($self)\n--\n\nReturns DLPack's device type and device id." },
 	{ "__array__", FAST(bip_ndarray), FAST_WORDS,

@@ -76,8 +76,8 @@ struct bi__cuda_chunk {
 	bi__cu_event used; /* recorded on the queue after the chunk's last use; made for the first use */
 	uint64_t queue; /* serial of the queue that used the chunk last; 0: not used yet */
 	uint64_t last_use; /* number of the chunk's last use; a lower number is an older use */
-	int is_busy; /* no other copy may use it: a thread is enqueuing a copy through the pair, the pair has no
-			stream, or the driver has refused to tell when the last use ends */
+	int is_unavailable; /* a thread is enqueuing a copy through the pair, the pair has no stream, or the driver has
+			       refused to tell when the last use ends */
 	bi__cu_stream stream; /* pair: runs the host functions */
 	bi__cu_event passed[2]; /* pair: recorded after each use of a buffer */
 };
@@ -146,7 +146,8 @@ struct bi__cuda_queue {
 	int is_own; /* 1: created by this library; 0: wrapped */
 	uint64_t serial; /* number of the stream: not 0, unique in this CUcontext */
 	struct bi__cuda_queue *next; /* in bi__cuda_shared.queues */
-	atomic_int is_used; /* own stream: it has run kernels, whose end the close records */
+	atomic_int is_used; /* the close records the end: kernels on an own stream; a chunk whose last use was not
+			       recorded */
 	struct bi__cuda_event
 		*used; /* wrapped stream: an event behind its kernels, or NULL; guarded by bi__cuda_shared.lock */
 };

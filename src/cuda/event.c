@@ -428,7 +428,7 @@ void bi__cuda_use(struct bi__cuda_queue *queue)
 		bi__cuda_drain(queue->stream);
 }
 
-/* Records the end of the kernels of an own stream. */
+/* Records the end of the work that uses kernels or chunks. */
 static void record_end(struct bi__cuda_queue *queue)
 {
 	uint64_t id;
@@ -453,12 +453,15 @@ static void leave_list(struct bi__cuda_queue *queue, int is_reset)
 	pthread_mutex_unlock(&shared->queues_lock);
 }
 
-/* The handle of a wrapped stream is not used, because its owner may have destroyed it. */
+/*
+ * The handle of a wrapped stream is not used, because its owner may have destroyed it, unless the driver has refused to
+ * tell the end of the last use of a chunk.
+ */
 int bi__cuda_stream_close(struct bi__queue *queue)
 {
 	struct bi__cuda_queue *closed = bi__cuda_queue_of(queue);
 	struct bi__cuda_scope scope = { NULL, 0, 0 };
-	int has_handles = closed->is_own || closed->used;
+	int has_handles = closed->is_own || closed->used || closed->is_used;
 	int is_reset = has_handles && bi__cuda_is_reset(closed->cuda->shared);
 
 	if (has_handles && !is_reset)

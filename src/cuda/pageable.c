@@ -109,7 +109,7 @@ int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *er
 	rc = alloc_chunks_locked(pageable, err);
 	for (int i = BI__CUDA_CHUNKS; i < BI__CUDA_ALL_CHUNKS; i++) {
 		rc = rc ? rc : make_pair(&pageable->chunks[i], err);
-		pageable->chunks[i].is_busy = !pageable->chunks[i].stream;
+		pageable->chunks[i].is_unavailable = !pageable->chunks[i].stream;
 	}
 	bi__cuda_leave(&scope);
 	return rc;
@@ -120,7 +120,7 @@ static struct bi__cuda_chunk *find_own_locked(struct bi__cuda_chunk *chunks, int
 					      const struct bi__cuda_queue *queue)
 {
 	for (int i = 0; i < count && !queue->per_thread; i++)
-		if (chunks[i].queue == queue->serial && !chunks[i].is_busy)
+		if (chunks[i].queue == queue->serial && !chunks[i].is_unavailable)
 			return &chunks[i];
 	return NULL;
 }
@@ -131,7 +131,7 @@ static struct bi__cuda_chunk *find_free_locked(struct bi__cuda_chunk *chunks, in
 	for (int i = 0; i < count; i++) {
 		struct bi__cuda_chunk *chunk = &chunks[i];
 
-		if (!chunk->is_busy && (!chunk->queue || bi__cu->EventQuery(chunk->used) == BI__CU_SUCCESS))
+		if (!chunk->is_unavailable && (!chunk->queue || bi__cu->EventQuery(chunk->used) == BI__CU_SUCCESS))
 			return chunk;
 	}
 	return NULL;
@@ -143,22 +143,22 @@ static struct bi__cuda_chunk *find_oldest_chunk_locked(struct bi__cuda_pageable 
 	struct bi__cuda_chunk *oldest = NULL;
 
 	for (int i = 0; i < BI__CUDA_CHUNKS; i++)
-		if (!pageable->chunks[i].is_busy && (!oldest || pageable->chunks[i].last_use < oldest->last_use))
+		if (!pageable->chunks[i].is_unavailable && (!oldest || pageable->chunks[i].last_use < oldest->last_use))
 			oldest = &pageable->chunks[i];
 	return oldest;
 }
 
 /*
- * Blocks the calling thread until all work of the context is complete, so that no work uses a chunk. The context must
- * be current. The driver has refused to tell the end of every chunk, so it does not matter that this invalidates
- * captures.
+ * Blocks the calling thread until all work of the context is complete, so that no work uses a chunk. This invalidates
+ * captures. It is called only after the driver has refused to tell the end of the last use of every chunk. The context
+ * must be current.
  */
 static int take_back_chunks_locked(struct bi__cuda_pageable *pageable, struct bi_error *err)
 {
 	int rc = bi__cu_check(bi__cu->CtxSynchronize(), "cuCtxSynchronize", err);
 
 	for (int i = 0; i < BI__CUDA_CHUNKS && !rc; i++)
-		pageable->chunks[i].is_busy = 0;
+		pageable->chunks[i].is_unavailable = 0;
 	return rc;
 }
 
@@ -218,15 +218,21 @@ static int begin_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk
 	return rc;
 }
 
-/* Blocks the calling thread until no work uses the chunk. If that fails, the chunk stays busy. */
-static void await_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk)
+/*
+ * Blocks the calling thread until use number `use` of the chunk ends. If that fails, the chunk stays unavailable, and
+ * the close of the stream records the end of the use.
+ */
+static void await_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, uint64_t use)
 {
 	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
 
-	if (bi__cuda_drain(queue->stream))
+	if (bi__cuda_drain(queue->stream)) {
+		atomic_store_explicit(&queue->is_used, 1, memory_order_relaxed);
 		return;
+	}
 	pthread_mutex_lock(&pageable->lock);
-	chunk->is_busy = 0;
+	if (chunk->last_use == use)
+		chunk->is_unavailable = 0;
 	pthread_mutex_unlock(&pageable->lock);
 }
 
@@ -235,18 +241,20 @@ static void await_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chun
  * because commands that were enqueued before use the chunk. A driver may return the failure of earlier work, so it is
  * asked twice to record the end. If it refuses twice, the calling thread waits for the end.
  */
-static int end_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
+static int end_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
 {
 	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
-	int rc = bi__cu_check(bi__cu->EventRecord(chunk->used, queue->stream), "cuEventRecord", err);
-	int is_recorded = !rc || bi__cu->EventRecord(chunk->used, queue->stream) == BI__CU_SUCCESS;
+	uint64_t use = ++pageable->uses;
+	int rc = BI_OK;
 
-	chunk->queue = is_recorded ? queue->serial : 0;
-	chunk->last_use = ++pageable->uses;
-	chunk->is_busy = !is_recorded;
+	if (bi__cu->EventRecord(chunk->used, queue->stream) != BI__CU_SUCCESS)
+		rc = bi__cu_check(bi__cu->EventRecord(chunk->used, queue->stream), "cuEventRecord", err);
+	chunk->queue = rc ? 0 : queue->serial;
+	chunk->last_use = use;
+	chunk->is_unavailable = rc != BI_OK;
 	pthread_mutex_unlock(&pageable->lock);
-	if (!is_recorded)
-		await_chunk(queue, chunk);
+	if (rc)
+		await_chunk(queue, chunk, use);
 	return rc;
 }
 
@@ -315,7 +323,7 @@ static struct bi__cuda_chunk *claim_pair(const struct bi__cuda_queue *queue)
 		bi__cuda_leave(&scope);
 	}
 	if (pair)
-		pair->is_busy = 1;
+		pair->is_unavailable = 1;
 	pthread_mutex_unlock(&pageable->lock);
 	return pair;
 }
@@ -358,7 +366,7 @@ static int enqueue_in_pair(const struct bi__cuda_pageable_copy *copy, const stru
  * If `waits` is set, makes the queue wait for the host functions. If the driver refuses that, blocks until they end. If
  * that fails too, the pair is not used again.
  */
-static int end_pair(const struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, int waits, struct bi_error *err)
+static int end_pair(struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, int waits, struct bi_error *err)
 {
 	int rc = waits ? pass(pair->used, pair->stream, queue->stream, err) : BI_OK, ended;
 
@@ -421,7 +429,7 @@ void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable)
 	for (int i = 0; i < BI__CUDA_ALL_CHUNKS; i++) {
 		struct bi__cuda_chunk *chunk = &pageable->chunks[i];
 
-		if (chunk->queue && !chunk->is_busy)
+		if (chunk->queue && !chunk->is_unavailable)
 			bi__cuda_wait_for_event(chunk->used);
 		destroy_event(chunk->used);
 		destroy_event(chunk->passed[0]);

@@ -22,7 +22,10 @@ struct program {
 	size_t function_count;
 };
 
-/* In a relaxed scope, because another thread may be capturing a graph while code is loaded. */
+/*
+ * The context must be current. The scope is relaxed, because another thread may be capturing a graph while code is
+ * loaded.
+ */
 static int load_module(const void *image, bi__cu_module *module, struct bi_error *err)
 {
 	struct bi__cuda_scope scope;

@@ -9,14 +9,15 @@ static int is_current(bi__cu_context context)
 }
 
 /*
- * Pops the context. cuCtxPopCurrent may return the failure of earlier work although it has popped, and then has written
- * the popped context. The current context does not tell, because the caller may have had the same one current.
+ * Pops the context. cuCtxPopCurrent may return the failure of earlier work although the context was popped. So it is
+ * called again only if it has named no popped context and the context is current. The caller may have had the same
+ * context current before.
  */
-static void pop_context(void)
+static void pop_context(bi__cu_context context)
 {
 	bi__cu_context popped = NULL;
 
-	if (bi__cu->CtxPopCurrent(&popped) != BI__CU_SUCCESS && !popped)
+	if (bi__cu->CtxPopCurrent(&popped) != BI__CU_SUCCESS && !popped && is_current(context))
 		bi__cu->CtxPopCurrent(&popped);
 }
 
@@ -32,8 +33,7 @@ int bi__cuda_begin(const struct bi__device_state *device, struct bi_error *err)
 
 void bi__cuda_end(const struct bi__device_state *device)
 {
-	(void)device;
-	pop_context();
+	pop_context((bi__cu_context)device->native);
 }
 
 int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err)
@@ -78,7 +78,7 @@ void bi__cuda_leave(struct bi__cuda_scope *scope)
 	if (scope->is_relaxed)
 		restore_capture(scope->mode);
 	if (scope->pushed)
-		pop_context();
+		pop_context(scope->pushed);
 }
 
 int bi__cuda_is_reset(struct bi__cuda_shared *shared)

@@ -72,7 +72,7 @@ static void fail_one_call(unsigned choice, unsigned n)
 static void fail_calls_from(unsigned n)
 {
 	if (kept_faults.sim)
-		kept_faults.sim->arm_from(n, BI__CU_ERROR_UNKNOWN);
+		kept_faults.sim->arm_from(n, 0, BI__CU_ERROR_UNKNOWN);
 	else
 		kept_faults.layer.refuse_from(n, -5);
 }

@@ -217,6 +217,12 @@ def test_D9_types_without_a_triple_are_refused(bi, dtype):
         bi.buffer_interface(np.zeros(2, dtype)).__dlpack__(max_version=(1, 3))
 
 
+def test_D9_a_copy_in_host_memory_needs_a_triple(bi, pocl):
+    array = bi.empty((3,), "S5", device=pocl)
+    with pytest.raises(bi.UnsupportedError, match="D9"):
+        array.__dlpack__(dl_device=(1, 0), copy=True)
+
+
 # D10: the device
 
 

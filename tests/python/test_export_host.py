@@ -236,6 +236,17 @@ def test_H3_device_memory_is_a_type_error(bi, pocl):
             call()
 
 
+def test_H3_pinned_memory_is_the_hosts(bi, cuda):
+    pointer = cuda.alloc(8, "pinned")
+    view = bi.buffer_interface(dl.Tensor(pointer, (8,), None, (dl.UINT, 8, 1), (dl.CUDA_HOST, 0)).capsule())
+    assert view.__array__().ctypes.data == pointer
+
+
+def test_H3_messages_name_the_method(view):
+    with pytest.raises(TypeError, match=r"__array__\(\)"):
+        view.__array__(kind=1)
+
+
 def test_H3_cuda_memory_is_a_type_error(bi, cuda):
     view = bi.buffer_interface(CuPyLike(cuda))
     with pytest.raises(TypeError, match="H3"):

@@ -216,6 +216,35 @@ def test_lock_of_cuda_memory_that_another_thread_waits_with(cuda, new_queue, gat
     thread.join()
 
 
+IDLE_CALLS = {
+    "attribute": lambda view: view.__cuda_array_interface__,
+    "dlpack": lambda view: view.__dlpack__(stream=-1, max_version=(1, 0)),
+    "device": lambda view: view.__dlpack_device__(),
+    "buffer": lambda view: view.buffer,
+    "offset": lambda view: view.offset,
+}
+
+
+@pytest.mark.parametrize("call", IDLE_CALLS)
+def test_lock_of_idle_memory_is_not_waited_for(cuda, new_queue, gate, call):
+    """A call on idle memory keeps the GIL, so it must not wait for a lock that another thread waits with."""
+    queue = new_queue()
+    source = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
+    target = zeros(1024, "|u1", device="cuda")
+    host = zeros(1024, "|u1", device="host")
+    target.synchronize()
+    closed = gate(queue)
+    queue.flush()
+    source.hand_back(queue)
+    copyto(host, source)
+    thread = threading.Thread(target=lambda: copyto(target, host))
+    thread.start()
+    until_blocked(thread)
+    IDLE_CALLS[call](target)
+    closed.open()
+    thread.join()
+
+
 def test_X5_array_that_is_released_while_it_is_waited_for(bi, new_queue, gate):
     """What would be lent is a part of it."""
     queue = new_queue()

@@ -180,6 +180,13 @@ def test_O3_array_without_memory(opencl_queue):
         assert view.context == opencl_queue.context.int_ptr
 
 
+def test_O3_array_without_memory_and_context(opencl_queue):
+    array = cl.array.empty(opencl_queue, (0, 3), "f4").with_queue(None)
+    array.context = None
+    with pytest.raises(TypeError, match="a context is of type NoneType, which has no int_ptr"):
+        buffer_interface(array)
+
+
 def test_O3_elements_need_memory(array):
     array.base_data = None
     with pytest.raises(InvalidArrayError):

@@ -16,7 +16,7 @@ STEPS = {**dictionaries.STEPS, **buffers.STEPS, **dlpack.STEPS, **exchange.STEPS
 class Gate:
     """The argument `gate` of a factory: gate(queue) or gate(stream, "cuda") holds back the later work of it.
 
-    A gate that is_used has the other attributes of the first of its gates.
+    After the first call, this object also has the attributes of the first gate that it made.
     """
 
     def __init__(self):
@@ -30,6 +30,8 @@ class Gate:
         return bool(self._gates)
 
     def __getattr__(self, name):
+        if name.startswith("_") or not self._gates:
+            raise AttributeError(name)
         return getattr(self._gates[0], name)
 
     def open(self):

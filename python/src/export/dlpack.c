@@ -315,12 +315,21 @@ static PyObject *export_copy(struct bi_view *view, struct bi_context *context, c
 static PyObject *export_elsewhere(struct bi_view *view, struct request *request)
 {
 	struct bi_dl_device own = bi_dlpack_device(view), device = request->device;
+	struct bi_dl_type type;
 	struct bi_context *host;
+	struct bi_error err;
+	int rc;
 
 	if (device.device_type != BI_EXCHANGE_DEVICE_CPU || device.device_id || !request->copy)
 		return PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
 				    device.device_type, device.device_id, own.device_type, own.device_id,
 				    request->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
+	/* Before the copy, which may be long. */
+	rc = bi_dtype_to_dlpack(bi_view_dtype(view), &type.code, &type.bits, &type.lanes, &err);
+	if (rc) {
+		strncat(err.message, " [D9]", sizeof(err.message) - strlen(err.message) - 1);
+		return bip_raise_export(rc, &err);
+	}
 	request->stream = NULL;
 	host = bip_host_context();
 	return host ? export_copy(view, host, request) : NULL;

@@ -471,10 +471,10 @@ static int find_context_without_memory(const struct draft *draft, const struct b
 		return -1;
 	if (value)
 		rc = read_handle(draft, value, "context", request->trust, &native);
-	Py_XDECREF(value);
-	if (rc < 0)
-		return -1;
-	return native ? bip_context_native(backend.name, native, 0, out) : bip_context_open(backend.name, out);
+	if (rc >= 0)
+		rc = native ? bip_context_native(backend.name, native, 0, out) : bip_context_open(backend.name, out);
+	Py_XDECREF(value); /* until then it keeps the native context */
+	return rc < 0 ? -1 : 0;
 }
 
 /* Finds the context of CUDA memory. For an array without elements the driver is not queried for the address. */

@@ -76,7 +76,7 @@ static PyObject *find_structured_array(const Py_buffer *buffer)
 {
 	PyObject *exporter = buffer->obj;
 
-	if (!exporter || !buffer->format || buffer->format[0] != 'T')
+	if (!buffer->format || buffer->format[0] != 'T')
 		return NULL;
 	if (PyMemoryView_Check(exporter))
 		exporter = PyMemoryView_GET_BASE(exporter);
@@ -170,7 +170,7 @@ static int import_exported(PyObject *object, struct bip_found *found)
 	Py_buffer *buffer = bip_borrow_buffer(object, PyBUF_FULL_RO);
 
 	if (buffer) {
-		/* An exporter that names no owner of the buffer is the owner. */
+		/* An exporter that names no owner is the owner. Its bf_releasebuffer is called at the release. */
 		if (!buffer->obj)
 			buffer->obj = Py_NewRef(object);
 		return keep_buffer(buffer, found);

@@ -213,7 +213,7 @@ static PyObject *make_with_mask(struct bip_found *found, const struct arguments 
 	return self;
 }
 
-static PyObject *import_with_options(PyObject *object, const struct arguments *arguments)
+static PyObject *import_object(PyObject *object, const struct arguments *arguments)
 {
 	struct bip_found found = { NULL, NULL, 0 };
 	const struct bip_request *request = &arguments->request;
@@ -239,12 +239,12 @@ PyObject *bip_buffer_interface(PyObject *Py_UNUSED(module), PyObject *const *arg
 		return PyErr_Format(PyExc_TypeError,
 				    "buffer_interface() takes one array, and options by name; %zd are given", count);
 	if (!names)
-		return import_with_options(args[0], &defaults);
+		return import_object(args[0], &defaults);
 	arguments = defaults;
-	return read_options(args + count, names, &arguments) ? NULL : import_with_options(args[0], &arguments);
+	return read_options(args + count, names, &arguments) ? NULL : import_object(args[0], &arguments);
 }
 
 PyObject *bip_as_object(PyObject *object)
 {
-	return BIP_CHECK(object) ? Py_NewRef(object) : import_with_options(object, &defaults);
+	return BIP_CHECK(object) ? Py_NewRef(object) : import_object(object, &defaults);
 }

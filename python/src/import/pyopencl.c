@@ -61,16 +61,22 @@ static int read_svm_size(PyObject *svm, size_t *out)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Does what read_int_ptr does. TypeError for an object without the attribute. */
+static int read_handle(PyObject *object, const char *what, uintptr_t *out)
+{
+	if (!read_int_ptr(object, out))
+		return 0;
+	if (PyErr_ExceptionMatches(PyExc_AttributeError))
+		PyErr_Format(PyExc_TypeError, "%s is of type %.100s, which has no int_ptr", what,
+			     Py_TYPE(object)->tp_name);
+	return -1;
+}
+
 /* Reads the handle of a queue. *out is 0 if `queue` is NULL or None. */
 static int read_queue(PyObject *queue, uintptr_t *out)
 {
 	*out = 0;
-	if (!queue || queue == Py_None || !read_int_ptr(queue, out))
-		return 0;
-	if (PyErr_ExceptionMatches(PyExc_AttributeError))
-		PyErr_Format(PyExc_TypeError, "a queue is of type %.100s, which has no int_ptr",
-			     Py_TYPE(queue)->tp_name);
-	return -1;
+	return queue && queue != Py_None ? read_handle(queue, "a queue", out) : 0;
 }
 
 /* Reads the queue of an SVM allocation. Only a private attribute names the queue to which an allocation is bound. */
@@ -156,11 +162,13 @@ static int find_context_of_nothing(PyObject *array, struct bi_context **out)
 	PyObject *context = PyObject_GetAttr(array, bip_name.context);
 	struct bi_backend backend;
 	uintptr_t handle;
-	int rc = context ? read_int_ptr(context, &handle) : -1;
+	int rc = context ? read_handle(context, "a context", &handle) : -1;
 
-	Py_XDECREF(context);
 	bip_backend_with_handle(BI_HANDLE_CL_MEM, &backend);
-	return rc ? -1 : bip_context_native(backend.name, handle, 0, out);
+	if (!rc)
+		rc = bip_context_native(backend.name, handle, 0, out);
+	Py_XDECREF(context);
+	return rc;
 }
 
 /* Order */
@@ -178,7 +186,10 @@ static void release_events(struct events *events)
 	PyMem_Free(events->list);
 }
 
-/* Calls get_info(), which pyopencl's attribute command_execution_status calls by a Python function. */
+/*
+ * Returns the status of the command. The attribute command_execution_status has the same value, but to read it calls a
+ * Python function.
+ */
 static PyObject *read_status(PyObject *event)
 {
 	const long status_of_command = 0x11D3; /* CL_EVENT_COMMAND_EXECUTION_STATUS */

@@ -161,8 +161,8 @@ struct bi__backend {
 		void (*leave)(struct bi__device_state *device);
 		/*
 		 * Makes the native context current on the calling thread until `end`. Between the two, `alloc`,
-		 * `follow`, `record`, `wait`, `poll`, `finish`, `capture`, `copy`, `takes` and `enqueue` are called;
-		 * other functions are called anywhere. Optional, together with `end`.
+		 * `follow`, `record`, `wait`, `poll`, `finish`, `capture`, `copy`, `takes`, `build`, `get` and
+		 * `enqueue` are called; other functions are called anywhere. Optional, together with `end`.
 		 */
 		int (*begin)(const struct bi__device_state *device, struct bi_error *err);
 		void (*end)(const struct bi__device_state *device);
@@ -195,7 +195,8 @@ struct bi__backend {
 		int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
 		/*
 		 * Wraps a foreign handle, and retains it or takes ownership as foreign->flags say. The caller has set
-		 * block->nbytes (0: not known), and cleared the rest. Sets `kind`, `handle` and, if it was 0, `nbytes`.
+		 * block->nbytes (0: not known), and cleared the rest. Sets `kind` and `handle`, and
+		 * `nbytes` if it is 0 and the driver knows the size.
 		 * Sets `origin` if the foreign memory is part of a larger allocation. Optional.
 		 */
 		int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,

@@ -562,7 +562,8 @@ int bi__layout_check_descr(const char *descr, struct bi_dtype dtype, struct bi_e
 	if (dtype.type == BI_VOID && dtype.item_size == size)
 		return BI_OK;
 	bi_dtype_name(dtype, name);
-	return bi__fail(err, BI_EDTYPE, "descr describes void%" PRIu32 ", but the element type is %s", size, name);
+	return bi__fail(err, BI_EDTYPE, "descr describes a structure of %" PRIu32 " bytes, but the element type is %s",
+			size, name);
 }
 
 /* Returns the last extent for items of `to` bytes, or a negative status. */

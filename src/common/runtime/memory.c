@@ -381,17 +381,27 @@ static int gather_and_mark_locked(struct bi_memory *memory, unsigned char *marks
 	return rc;
 }
 
-/* Takes the lock, so that no other thread is in a step on the memory (row 38.8 of docs/ordering.md). */
+/*
+ * Memory that is idle is marked without the lock if another thread has it. That thread may be in the first step on the
+ * memory: it reads the mark after it has cleared `idle`.
+ */
 static int mark_private(struct bi_memory *memory, int blocks, unsigned char *marks, struct bi_error *err)
 {
-	if (blocks)
-		bi__order_lock(memory, NULL);
-	else if (!bi__order_try_lock(memory))
+	if (bi__order_try_lock(memory)) {
+		if (blocks || !memory->order.spread)
+			return gather_and_mark_locked(memory, marks, err);
+		bi__order_unlock(memory, NULL);
+		return bi__fail(err, BI_EBUSY, "work on other streams is pending and has to be waited for");
+	}
+	if (!blocks)
 		return bi__fail(err, BI_EBUSY, "another thread works on the memory");
-	if (blocks || !memory->order.spread)
-		return gather_and_mark_locked(memory, marks, err);
-	bi__order_unlock(memory, NULL);
-	return bi__fail(err, BI_EBUSY, "work on other streams is pending and has to be waited for");
+	if (memory->idle) {
+		*marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
+		if (memory->idle)
+			return BI_OK;
+	}
+	bi__order_lock(memory, NULL);
+	return gather_and_mark_locked(memory, marks, err);
 }
 
 int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi_error *err)

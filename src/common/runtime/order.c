@@ -912,6 +912,18 @@ static int end_shared_locked(struct bi_memory *memory, struct bi__step *step, st
 	return rc;
 }
 
+/* Does the gather for memory that another thread has exported during the step. */
+static __attribute__((cold, noinline)) int gather_exported_locked(struct bi_memory *memory, struct bi__step *step,
+								  struct bi_error *err)
+{
+	int rc = bi__order_gather_locked(memory, err);
+
+	/* The gather may have released what the step recorded a moment ago. */
+	step->home = step->end = NULL;
+	step->end_count = 0;
+	return rc;
+}
+
 static inline int record_end_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
 				    struct bi_error *err)
 {
@@ -924,10 +936,16 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	/* Captured work runs when the caller launches the graph, and the caller orders it. */
 	if (memory->backend->synchronous)
 		return order->is_capturing ? BI_OK : move_last_use_locked(memory, step, err);
-	rc = is_private_locked(memory, step->stream) ? end_private_locked(memory, access, step, err)
-						     : end_shared_locked(memory, step, err);
+	if (!is_private_locked(memory, step->stream)) {
+		rc = end_shared_locked(memory, step, err);
+		order->pending = true;
+		return rc;
+	}
+	rc = end_private_locked(memory, access, step, err);
 	order->pending = true;
-	return rc;
+	if (memory->idle)
+		memory->idle = false; /* before the mark is read: the thread that sets it reads `idle` after that */
+	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : gather_exported_locked(memory, step, err);
 }
 
 void bi__order_catch_up_locked(struct bi_memory *memory)

@@ -18,6 +18,7 @@
 
 #include "common/runtime/object.h"
 
+/* Sets the members that are not 0. */
 void bi__pool_init(struct bi__pool *pool, size_t limit);
 /* The pool must be empty. */
 void bi__pool_finish(struct bi__pool *pool);

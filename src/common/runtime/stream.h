@@ -8,7 +8,7 @@
 #include "common/backend/dispatch.h"
 #include "common/runtime/object.h"
 
-/* Initialises every member for a stream whose queue is not open yet. Takes no reference to the context. */
+/* Sets the members that are not 0 of a stream whose queue is not open yet. Takes no reference to the context. */
 void bi__stream_init(struct bi_stream *stream, struct bi_context *context);
 
 /*

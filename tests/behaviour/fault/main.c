@@ -24,6 +24,7 @@
 
 #include "allocations.h"
 #include "driver_gone.h"
+#include "every.h"
 #include "exhausted.h"
 #include "opencl_layer/layer.h"
 #include "scenarios.h"
@@ -227,14 +228,16 @@ static void sweep_function(const struct scenario *scenario, const char *device, 
 			   const char *name, uint64_t calls, struct totals *totals)
 {
 	size_t count = getenv("BI_TEST_ALL_CODES") ? ARRAY_LENGTH(codes) : 1;
-	uint64_t every = getenv("BI_TEST_EVERY") ? strtoull(getenv("BI_TEST_EVERY"), NULL, 10) : 1;
+	const uint64_t every = test_every();
+	size_t number = 0;
 	char injected[120];
 
 	for (size_t shift = 0; shift < count; shift++)
 		for (uint64_t n = 1; n <= calls; n += every) {
-			int code = codes[(n + shift) % ARRAY_LENGTH(codes)];
+			int code = codes[(++number + shift) % ARRAY_LENGTH(codes)];
 
-			snprintf(injected, sizeof(injected), "call %llu of %s returns %d", (unsigned long long)n, name, code);
+			snprintf(injected, sizeof(injected), "call %llu of %s returns %d", (unsigned long long)n, name,
+				 code);
 			layer->reset();
 			layer->arm(name, n, code);
 			check_run(scenario, device, injected, 1, 0, totals);

@@ -309,6 +309,66 @@ static void row_29_failures_cost_no_staging_buffer(void **state)
 	assert_int_equal(calls_of("cuCtxSynchronize"), before); /* it would invalidate captures */
 }
 
+/* Copies while calls fail, from the one that records the last use of the staging buffer on. Returns the status. */
+static int copy_with_failures(struct bi_view *view, struct bi_view *host, unsigned count)
+{
+	uint64_t before, waited = library_waits();
+	int rc;
+
+	OK(bi_copy(view, host, NULL,
+		   &error)); /* the next copies use the same staging buffer, so they make the same calls */
+	before = cuda_calls();
+	OK(bi_copy(view, host, NULL, &error));
+	if (!setting.is_pinned) /* pinned memory needs no staging buffer */
+		cuda_fail_calls(cuda_find_call(before, "cuEventRecord", 1), count, BI__CU_ERROR_UNKNOWN);
+	rc = bi_copy(view, host, NULL, &error);
+	cuda_fail_calls(0, 0, BI__CU_SUCCESS);
+	own_waits(library_waits() - waited); /* no reason counts them */
+	return rc;
+}
+
+/*
+ * `count` calls fail one after the other, for more copies than there are staging buffers. Two are the two attempts to
+ * record the last use: the copy then waits for the stream. Five are also the relaxed mode and the two attempts of that
+ * wait: when no staging buffer is left, a copy waits for the context.
+ */
+static void copies_after_failures(unsigned count)
+{
+	for (int round = 0; round < 20; round++) {
+		struct bi_view *host = wrap(PLACE_HOST, 7, nobody), *view = wrap(PLACE_DEVICE, 1, nobody);
+		uint64_t waited;
+
+		assert_int_equal(copy_with_failures(view, host, count), setting.is_pinned ? BI_OK : BI_EDRIVER);
+		finish_all();
+		waited = library_waits();
+		copy(view, host, NULL);
+		own_waits(library_waits() - waited);
+		finish_all();
+		assert_int_equal(value_of(view), 7);
+		bi_view_release(host);
+		bi_view_release(view);
+		clear_case();
+	}
+}
+
+static void row_29_refused_twice(void **state)
+{
+	uint64_t before = calls_of("cuCtxSynchronize");
+
+	(void)state;
+	copies_after_failures(2);
+	assert_int_equal(calls_of("cuCtxSynchronize"), before);
+}
+
+static void row_29_refused_five_times(void **state)
+{
+	uint64_t before = calls_of("cuCtxSynchronize");
+
+	(void)state;
+	copies_after_failures(5);
+	assert_int_equal(calls_of("cuCtxSynchronize") > before, !setting.is_pinned);
+}
+
 /* When the stream of the copy is empty, nothing uses the host memory any more. */
 static int large_copy_with_one_failure(struct bi_view *to, struct bi_view *from, void *host, unsigned nth)
 {
@@ -445,6 +505,8 @@ int cuda_memory_rows(void)
 		ROW(row_29_streams_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
 		ROW(row_29_large_copies_do_not_stop_each_other, NEED_CUDA | NEED_GATE),
 		ROW(row_29_failures_cost_no_staging_buffer, NEED_CUDA | NEED_SIM),
+		ROW(row_29_refused_twice, NEED_CUDA | NEED_SIM),
+		ROW(row_29_refused_five_times, NEED_CUDA | NEED_SIM),
 		ROW(row_19_failures_of_a_large_copy, NEED_CUDA | NEED_SIM),
 		ROW(row_29_a_close_stops_no_other_context, NEED_CUDA | NEED_SIM | NEED_GATE),
 	};

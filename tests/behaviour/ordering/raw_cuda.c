@@ -132,6 +132,11 @@ void cuda_fail_call(unsigned nth, bi__cu_result code)
 	cuda_sim()->arm(nth, (int)code, drop_left());
 }
 
+void cuda_fail_calls(unsigned nth, unsigned count, bi__cu_result code)
+{
+	cuda_sim()->arm_from(nth, count, (int)code);
+}
+
 static int counts(void)
 {
 	return cuda_sim() != NULL;
@@ -218,7 +223,7 @@ static void arm_call(const char *name, unsigned nth)
 
 static void arm_calls_from(unsigned nth)
 {
-	cuda_sim()->arm_from(nth, BI__CU_ERROR_UNKNOWN);
+	cuda_sim()->arm_from(nth, 0, BI__CU_ERROR_UNKNOWN);
 }
 
 static uint64_t failed_calls(void)

@@ -22,5 +22,7 @@ uint64_t cuda_calls(void);
 unsigned cuda_find_call(uint64_t since, const char *name, unsigned nth);
 /* The nth call of the interface from now on fails with the code; 0: none does. */
 void cuda_fail_call(unsigned nth, bi__cu_result code);
+/* The nth call from now on and the count - 1 after it fail. nth 0: none. */
+void cuda_fail_calls(unsigned nth, unsigned count, bi__cu_result code);
 
 #endif

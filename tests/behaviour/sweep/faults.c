@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "every.h"
 #include "excuse.h"
 #include "run.h"
 
@@ -59,24 +60,17 @@ static int is_right(const struct outcome *outcome, size_t code)
 	       reports_are_excused(outcome->failed_call, outcome->reports) && stack_is_right(outcome);
 }
 
-static uint64_t every(void)
-{
-	const char *text = getenv("BI_TEST_EVERY");
-
-	return text ? strtoull(text, NULL, 10) : 1;
-}
-
 /* The n-th call fails with the code number n + shift. */
 static void sweep(const struct scenario *scenario, size_t shift, struct totals *totals)
 {
 	struct cuda_sim_options options = CUDA_SIM_OPTIONS_INIT;
 	struct outcome outcome;
 	unsigned long described = 0;
-	size_t code;
+	size_t number = 0, code;
 
 	do {
-		options.fail_call += options.fail_call ? every() : 1;
-		code = (options.fail_call + shift) % ARRAY_LENGTH(codes);
+		options.fail_call += options.fail_call ? test_every() : 1;
+		code = (++number + shift) % ARRAY_LENGTH(codes);
 		options.fail_code = codes[code].code;
 		run(scenario, &options, &outcome);
 		add_run(totals, &outcome);

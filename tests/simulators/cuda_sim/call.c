@@ -146,7 +146,7 @@ static uint64_t calls_left, waits_left; /* until the one that is meant, 0: none 
 static int armed_code;
 static uint64_t gone_from; /* number of the call from which on all fail, 0: none */
 static int gone_code;
-static int arms_rest; /* the calls after the armed one fail as well */
+static uint64_t arms_rest; /* so many calls after the armed one fail as well; UINT64_MAX: all */
 
 void arm_faults(uint64_t fail_call, int fail_code, uint64_t drop_wait)
 {
@@ -163,11 +163,11 @@ void shut_down(uint64_t from_call, int code)
 	gone_code = code;
 }
 
-void arm_faults_from(uint64_t nth, int code)
+void arm_faults_from(uint64_t nth, uint64_t count, int code)
 {
 	calls_left = nth;
 	armed_code = code;
-	arms_rest = 1;
+	arms_rest = count ? count - 1 : UINT64_MAX;
 }
 
 /* Calls that release do so whatever happens to the device. */
@@ -192,6 +192,8 @@ static bi__cu_result injected(enum entry entry)
 	if (calls_left)
 		return BI__CU_SUCCESS;
 	calls_left = arms_rest ? 1 : 0;
+	if (arms_rest && arms_rest != UINT64_MAX)
+		arms_rest--;
 	sim.counts.failed_calls++;
 	if (armed_code)
 		return (bi__cu_result)armed_code;

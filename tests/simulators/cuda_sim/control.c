@@ -167,11 +167,11 @@ void cuda_sim_gone(uint64_t from_call, int code)
 	leave_control();
 }
 
-void cuda_sim_arm_from(uint64_t nth, int code)
+void cuda_sim_arm_from(uint64_t nth, uint64_t count, int code)
 {
 	if (!enter_control())
 		return;
-	arm_faults_from(nth, code);
+	arm_faults_from(nth, count, code);
 	leave_control();
 }
 

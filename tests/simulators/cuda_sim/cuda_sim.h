@@ -104,10 +104,11 @@ typedef void cuda_sim_arm_fn(uint64_t fail_call, int fail_code, uint64_t drop_wa
 /* From the n-th call on (1: the next) every call returns the code, as after the driver has shut down; 0: none does. */
 typedef void cuda_sim_gone_fn(uint64_t from_call, int code);
 /*
- * The nth call from now on, and all after it, return the code, but for those that destroy, free, or restore the current
- * context. 0: no call fails any more. Replaces fail_call of cuda_sim_arm and is replaced by it.
+ * The nth call from now on, and those after it until `count` have failed (0: all), return the code, but for those that
+ * destroy, free, or restore the current context. nth 0: no call fails any more. Replaces fail_call of cuda_sim_arm and is
+ * replaced by it.
  */
-typedef void cuda_sim_arm_from_fn(uint64_t nth, int code);
+typedef void cuda_sim_arm_from_fn(uint64_t nth, uint64_t count, int code);
 
 /* Switches (a name, "all", or names separated by commas) are on until the next call; NULL: those of the environment. */
 typedef void cuda_sim_behave_fn(const char *names);

@@ -87,7 +87,7 @@ const char *host_wait_name(uint64_t i);
 const char *call_name(uint64_t n);
 void shut_down(uint64_t from_call, int code);
 void arm_faults(uint64_t fail_call, int fail_code, uint64_t drop_wait);
-void arm_faults_from(uint64_t nth, int code);
+void arm_faults_from(uint64_t nth, uint64_t count, int code);
 /* Is this accepted wait the one to be forgotten? */
 int drops_wait(void);
 void forget_calls(void);
