@@ -188,6 +188,20 @@ def test_lock_of_a_memory_that_another_thread_waits_with(new_queue, gate, call):
     thread.join()
 
 
+def copy_behind_gate(target, queue, gate):
+    """Returns a closed gate, and a thread that waits for it with the lock of `target`."""
+    source = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
+    host = zeros(1024, "|u1", device="host")
+    closed = gate(queue)
+    queue.flush()
+    source.hand_back(queue)
+    copyto(host, source)
+    thread = threading.Thread(target=lambda: copyto(target, host))
+    thread.start()
+    until_blocked(thread)
+    return closed, thread
+
+
 CUDA_CALLS = {
     "attribute": lambda view, stream: view.__cuda_array_interface__,
     "method": lambda view, stream: view.cuda_array_interface(version=2),
@@ -199,18 +213,9 @@ CUDA_CALLS = {
 @pytest.mark.parametrize("call", CUDA_CALLS)
 def test_lock_of_cuda_memory_that_another_thread_waits_with(cuda, new_queue, gate, call):
     """As above; the memory's own work is pending, so that nobody may take it for idle."""
-    queue, stream = new_queue(), cuda.stream()
-    source = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
-    target = zeros(1024, "|u1", device="cuda")
-    host = zeros(1024, "|u1", device="host")
+    stream, target = cuda.stream(), zeros(1024, "|u1", device="cuda")
     target.fill(1)
-    closed = gate(queue)
-    queue.flush()
-    source.hand_back(queue)
-    copyto(host, source)
-    thread = threading.Thread(target=lambda: copyto(target, host))
-    thread.start()
-    until_blocked(thread)
+    closed, thread = copy_behind_gate(target, new_queue(), gate)
     with Later(closed):
         CUDA_CALLS[call](target, stream)
     thread.join()
@@ -228,18 +233,9 @@ IDLE_CALLS = {
 @pytest.mark.parametrize("call", IDLE_CALLS)
 def test_lock_of_idle_memory_is_not_waited_for(cuda, new_queue, gate, call):
     """A call on idle memory keeps the GIL, so it must not wait for a lock that another thread waits with."""
-    queue = new_queue()
-    source = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
     target = zeros(1024, "|u1", device="cuda")
-    host = zeros(1024, "|u1", device="host")
     target.synchronize()
-    closed = gate(queue)
-    queue.flush()
-    source.hand_back(queue)
-    copyto(host, source)
-    thread = threading.Thread(target=lambda: copyto(target, host))
-    thread.start()
-    until_blocked(thread)
+    closed, thread = copy_behind_gate(target, new_queue(), gate)
     IDLE_CALLS[call](target)
     closed.open()
     thread.join()
