@@ -168,26 +168,6 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_lock_of_a_memory_that_another_thread_waits_with(new_queue, gate, call):
-    """A copy from host memory with work of another cl_context waits for it, and has the locks of both memories."""
-    first, second = new_queue(), new_queue()
-    source = buffer_interface(pyopencl.Buffer(first.context, pyopencl.mem_flags.READ_WRITE, 1024))
-    target = buffer_interface(pyopencl.Buffer(second.context, pyopencl.mem_flags.READ_WRITE, 1024))
-    host = zeros(1024, "|u1", device="host")
-    target.fill(0)
-    closed = gate(first)
-    first.flush()
-    source.hand_back(first)
-    copyto(host, source)
-    thread = threading.Thread(target=lambda: copyto(target, host))
-    thread.start()
-    until_blocked(thread)
-    with Later(closed):
-        CALLS[call](target, second)
-    thread.join()
-
-
 def copy_behind_gate(target, queue, gate):
     """Returns a closed gate, and a thread that waits for it with the lock of `target`."""
     source = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
@@ -200,6 +180,18 @@ def copy_behind_gate(target, queue, gate):
     thread.start()
     until_blocked(thread)
     return closed, thread
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_lock_of_a_memory_that_another_thread_waits_with(new_queue, gate, call):
+    """A copy from host memory with work of another cl_context waits for it, and has the locks of both memories."""
+    queue = new_queue()
+    target = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
+    target.fill(0)
+    closed, thread = copy_behind_gate(target, new_queue(), gate)
+    with Later(closed):
+        CALLS[call](target, queue)
+    thread.join()
 
 
 CUDA_CALLS = {

@@ -195,9 +195,9 @@ struct bi__backend {
 		int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
 		/*
 		 * Wraps a foreign handle, and retains it or takes ownership as foreign->flags say. The caller has set
-		 * block->nbytes (0: not known), and cleared the rest. Sets `kind` and `handle`, and
-		 * `nbytes` if it is 0 and the driver knows the size.
-		 * Sets `origin` if the foreign memory is part of a larger allocation. Optional.
+		 * block->nbytes (0: not known), and cleared the rest. Sets `kind` and `handle`, and `nbytes`
+		 * if it is 0 and the driver knows the size. Sets `origin` if the foreign memory is part of a larger
+		 * allocation. Optional.
 		 */
 		int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 			     struct bi_error *err);
