@@ -40,7 +40,11 @@ def together(function, count=THREADS):
 
 def time_of_sleeper(thread):
     """The processor time that a sleeping thread has used, or None."""
-    fields = Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rpartition(")")[2].split()
+    try:
+        text = Path(f"/proc/self/task/{thread.native_id}/stat").read_text()
+    except FileNotFoundError:
+        pytest.fail("the thread ended, and was to wait")
+    fields = text.rpartition(")")[2].split()
     return fields[11:13] if fields[0] == "S" else None
 
 

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* How long everything may stand still, and how often is looked whether it moves. */
+/* How long everything may stand still. */
 #define PATIENCE_SECONDS (sim.switches ? 3 : 20)
-#define LOOK_NS 50000
+/*
+ * Nanoseconds between two looks whether something moves. They double while nothing does, so that a short wait ends soon
+ * and a long one uses no processor time: tests see by that time that a thread waits.
+ */
+#define SHORTEST_LOOK 50000
+#define LONGEST_LOOK 2000000
 
 static struct op **ready; /* wait for nothing that is not done */
 static size_t ready_count, ready_capacity;
@@ -155,11 +160,12 @@ bi__cu_result scheduler_not_ready(void)
 	return BI__CU_ERROR_NOT_READY;
 }
 
-/* Another thread may open a gate, or be in a host function that ends. */
-static void look_away(void)
+/* Sleeps for *ns, and doubles it. Another thread may open a gate, or be in a host function that ends. */
+static void look_away(long *ns)
 {
-	const struct timespec time = { 0, LOOK_NS };
+	const struct timespec time = { 0, *ns };
 
+	*ns = *ns < LONGEST_LOOK / 2 ? 2 * *ns : LONGEST_LOOK;
 	sim_unlock();
 	nanosleep(&time, NULL);
 	sim_lock();
@@ -167,9 +173,11 @@ static void look_away(void)
 
 void scheduler_settle(void)
 {
+	long ns = SHORTEST_LOOK;
+
 	while (run_one() || (running && !thread_self()->in_host_function))
 		if (running)
-			look_away();
+			look_away(&ns);
 }
 
 struct goal {
@@ -200,14 +208,17 @@ static bi__cu_result run_until(const struct goal *goal)
 {
 	uint64_t seen = finished;
 	time_t since = 0;
+	long ns = SHORTEST_LOOK;
 
 	while (!is_reached(goal)) {
 		if (run_one())
 			continue;
-		if (!since || finished != seen)
+		if (!since || finished != seen) {
 			since = seconds();
+			ns = SHORTEST_LOOK;
+		}
 		seen = finished;
-		look_away();
+		look_away(&ns);
 		if (finished != seen || seconds() - since <= PATIENCE_SECONDS)
 			continue;
 		report(REPORT_DEADLOCK,
