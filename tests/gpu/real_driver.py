@@ -9,7 +9,6 @@ BI_GPU_JOURNAL names a file of the tests that have begun: they are not run again
 
 import ast
 import collections
-import faulthandler
 import importlib.util
 import os
 import re
@@ -20,7 +19,6 @@ from pathlib import Path
 
 import pytest
 
-SECONDS_OF_A_TEST = 60
 FIXTURES = {
     "cuda_run": "simulator",
     "second": "second device",
@@ -145,17 +143,10 @@ def needs(item):
         yield "second device"
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    """A test that takes too long ends the process; tests/gpu/run goes on behind it."""
+def pytest_runtest_logstart(nodeid):
     if journal := os.environ.get("BI_GPU_JOURNAL"):
         with open(journal, "a", encoding="utf-8") as file:
-            print(item.nodeid, file=file)
-    faulthandler.dump_traceback_later(SECONDS_OF_A_TEST, exit=True, file=sys.__stderr__)
-    try:
-        return (yield)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+            print(nodeid, file=file)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,10 +1,9 @@
 """
-What waits for a device waits without the GIL, or nobody could ever open the gate that it waits behind. Every test has a
-thread that opens one when the call waits; a wait with the GIL would never end, and the watchdog ends the process.
+A call that waits for a device must not hold the GIL. Each test has a thread that opens a gate when the call waits for
+it. With the GIL held, the thread could not run, and the time limit in .pytest.ini would end the run.
 """
 
 import ctypes
-import faulthandler
 import threading
 
 import numpy as np
@@ -21,13 +20,6 @@ from producers import DLPackArray
 from test_rules_exchange import borrowed, checked, from_py, table_of
 
 LARGE = 1 << 16  # bytes: the calling thread does not fill so many itself
-
-
-@pytest.fixture(autouse=True)
-def watchdog():
-    faulthandler.dump_traceback_later(60, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture
