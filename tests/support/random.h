@@ -1,4 +1,7 @@
-/* Reproducible random numbers for tests: splitmix64, seeded from BI_TEST_SEED or from the clock. */
+/*
+ * Reproducible random numbers for tests: splitmix64, seeded from BI_TEST_SEED or from the clock. BI_TEST_EFFORT says how
+ * many random cases a test runs.
+ */
 #ifndef BI_TESTS_SUPPORT_RANDOM_H
 #define BI_TESTS_SUPPORT_RANDOM_H
 
@@ -34,6 +37,23 @@ TEST_MAYBE_UNUSED static uint64_t test_seed(void)
 	seed = text && *text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
 	fprintf(stderr, "seed: %" PRIu64 "\n", seed);
 	return seed;
+}
+
+/* Returns BI_TEST_EFFORT, a percentage above 0; 100 if it is not set. */
+TEST_MAYBE_UNUSED static int test_effort(void)
+{
+	const char *text = getenv("BI_TEST_EFFORT");
+	int value = text && *text ? atoi(text) : 100;
+
+	return value > 0 ? value : 1;
+}
+
+/* Returns how many of `full` random cases a test runs, at least 1. */
+TEST_MAYBE_UNUSED static int test_cases(int full)
+{
+	int cases = (int)((long long)full * test_effort() / 100);
+
+	return cases > 0 ? cases : 1;
 }
 
 TEST_MAYBE_UNUSED static uint64_t test_next(struct test_random *random)

@@ -122,7 +122,7 @@ static void test_random_layouts(void **state)
 	int met[BI_PLAN_COUNT] = { 0 };
 
 	(void)state;
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < test_cases(20000); i++) {
 		struct bi_layout dst, src;
 		struct bi__plan plan;
 
@@ -132,7 +132,7 @@ static void test_random_layouts(void **state)
 		met[plan.kind]++;
 	}
 	for (int kind = 0; kind < BI_PLAN_COUNT; kind++)
-		if (met[kind] < 20)
+		if (met[kind] < test_cases(20))
 			fail_msg("%s: met only %d times", bi__plan_name((enum bi_plan_kind)kind), met[kind]);
 }
 
@@ -142,7 +142,7 @@ static void test_random_squares(void **state)
 	int tiles = 0;
 
 	(void)state;
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < test_cases(2000); i++) {
 		const int64_t shape[] = { between(2, 12), between(2, 12), between(1, 4) };
 		uint32_t item = (uint32_t)between(1, 20);
 		int64_t to[3], from[3];
@@ -157,13 +157,13 @@ static void test_random_squares(void **state)
 		bi__plan_make(&plan, &dst, &src);
 		tiles += plan.kind == BI_PLAN_TILES;
 	}
-	assert_in_range(tiles, 100, 1900);
+	assert_in_range(tiles, test_cases(100), test_cases(1900));
 }
 
 static void test_random_fills(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < test_cases(3000); i++) {
 		struct bi_layout dst, src;
 		struct bi__plan plan, fill;
 

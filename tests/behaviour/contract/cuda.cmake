@@ -9,27 +9,16 @@ function(add_contract_on_cuda name)
         ENVIRONMENT ${cuda_environment} CUDA_SIM_EXIT=1 ${arg_ENVIRONMENT})
 endfunction()
 
-# What the drivers below have of their own is not in the bytes that they move, so half of the random cases are enough.
-set(variant BI_TEST_EFFORT=50)
-# Sanitizers see each access of the simulator's, and in a half or a quarter of the cases what they see in all. Another
-# compiler's mistakes show in any of them.
-if(BI_SANITIZE OR NOT CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    set(variant BI_TEST_EFFORT=25)
-    set(plain BI_TEST_EFFORT=50)
-endif()
-if(BI_SANITIZE STREQUAL "thread")
-    set(plain BI_TEST_EFFORT=25)
-endif()
-add_contract_on_cuda(cuda DEVICES cuda ENVIRONMENT ${plain})
-add_contract_on_cuda(cuda-no-pools DEVICES cuda ENVIRONMENT CUDA_SIM_POOLS=0 ${variant})
-add_contract_on_cuda(cuda-11.2 DEVICES cuda ENVIRONMENT CUDA_SIM_VERSION=11020 ${variant})
-add_contract_on_cuda(cuda-exclusive-managed DEVICES cuda ENVIRONMENT CUDA_SIM_CONCURRENT_MANAGED=0 ${variant})
-add_contract_on_cuda(cuda-capability-90 DEVICES cuda ENVIRONMENT CUDA_SIM_CAPABILITY=90 ${variant})
-add_contract_on_cuda(cuda-one-device DEVICES cuda ENVIRONMENT CUDA_SIM_DEVICES=1 ${variant})
-add_contract_on_cuda(cuda-two-devices DEVICES cuda:0 cuda:1 ENVIRONMENT ${plain})
-add_contract_on_cuda(cuda-two-devices-no-pools DEVICES cuda:1 cuda:0 ENVIRONMENT CUDA_SIM_POOLS=0 ${variant})
+add_contract_on_cuda(cuda DEVICES cuda)
+add_contract_on_cuda(cuda-no-pools DEVICES cuda ENVIRONMENT CUDA_SIM_POOLS=0 ${half})
+add_contract_on_cuda(cuda-11.2 DEVICES cuda ENVIRONMENT CUDA_SIM_VERSION=11020 ${half})
+add_contract_on_cuda(cuda-exclusive-managed DEVICES cuda ENVIRONMENT CUDA_SIM_CONCURRENT_MANAGED=0 ${half})
+add_contract_on_cuda(cuda-capability-90 DEVICES cuda ENVIRONMENT CUDA_SIM_CAPABILITY=90 ${half})
+add_contract_on_cuda(cuda-one-device DEVICES cuda ENVIRONMENT CUDA_SIM_DEVICES=1 ${half})
+add_contract_on_cuda(cuda-two-devices DEVICES cuda:0 cuda:1)
+add_contract_on_cuda(cuda-two-devices-no-pools DEVICES cuda:1 cuda:0 ENVIRONMENT CUDA_SIM_POOLS=0 ${half})
 add_contract_on_cuda(cuda-and-pocl DEVICES cuda opencl
-    ENVIRONMENT ${opencl_environment} POCL_DEVICES=${BI_POCL_THREADED} ${plain})
+    ENVIRONMENT ${opencl_environment} POCL_DEVICES=${BI_POCL_THREADED})
 add_contract_on_cuda(pocl-and-cuda DEVICES opencl cuda
     ENVIRONMENT ${opencl_environment} POCL_DEVICES=${BI_POCL_SYNCHRONOUS})
 

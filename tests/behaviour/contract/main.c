@@ -126,15 +126,6 @@ static int run_all(void)
 	return failed;
 }
 
-/* A number above 0 from the environment. */
-static int percentage(const char *name)
-{
-	const char *text = getenv(name);
-	int value = text && *text ? atoi(text) : 100;
-
-	return value > 0 ? value : 1;
-}
-
 /* When nothing is open any more: what the drivers have to say. Returns whether it is nothing. */
 static int end_run(const struct outside *first, const struct outside *second)
 {
@@ -155,7 +146,7 @@ int main(int argc, char **argv)
 		return 2;
 	cuda_driver_hold(fixture.spec);
 	share.context = 100;
-	share.effort = percentage("BI_TEST_EFFORT");
+	share.effort = test_effort();
 	oracle_cpu_access = cpu_accesses;
 	fixture.context = start_plain(fixture.spec);
 	fixture.second = fixture.second_spec ? start_plain(fixture.second_spec) : NULL;

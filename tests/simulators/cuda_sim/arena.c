@@ -142,6 +142,14 @@ static void forget(struct arena *arena)
 	*arena = (struct arena){ .fd = -1 };
 }
 
+/* Nothing is freed: the parent's list may be incomplete at a fork. */
+void arenas_leave_child(void)
+{
+	for (int i = 0; i < SIM_DEVICES; i++)
+		if (devices[i].seen)
+			mprotect(devices[i].bytes, devices[i].size, PROT_NONE);
+}
+
 void arenas_forget(void)
 {
 	for (int i = 0; i < SIM_DEVICES; i++)

@@ -75,6 +75,8 @@ void arena_close(struct pages pages);
 /* The contents are given back. */
 void arena_empty(struct pages pages);
 void arenas_forget(void);
+/* Takes the memory of devices from a forked child, which cannot use them. */
+void arenas_leave_child(void);
 size_t page_size(void);
 
 /* memory.c: what lies where. */

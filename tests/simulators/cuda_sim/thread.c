@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "context.h"
+#include "memory.h"
 #include "sim.h"
 
 static struct thread *threads;
@@ -15,6 +16,7 @@ static atomic_int forked;
 static void in_child(void)
 {
 	atomic_store(&forked, 1);
+	arenas_leave_child();
 }
 
 /* Once per process, with the first call. */
