@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 
 import offenders
 from buffer_interface.__main__ import main
-from buffer_interface.check import command, report, rules
+from buffer_interface.check import command, opencl, report, rules
 from conftest import NO_SIMULATOR, find_simulator
 
 HERE = pathlib.Path(__file__).parent
@@ -90,6 +91,15 @@ def test_order_of_opencl_is_judged_behind_a_gate():
 
 
 @pytest.mark.needs("simulator")
+def test_the_opencl_loader_is_that_of_the_environment(tmp_path, monkeypatch):
+    opencl.library()  # one is loaded
+    copied = shutil.copy(opencl.loaded()[0], tmp_path / "loader.so")
+    monkeypatch.setenv("BI_OPENCL_LIBRARY", str(copied))
+    assert opencl.library.__wrapped__()._name == str(copied)
+    monkeypatch.setenv("BI_OPENCL_LIBRARY", str(tmp_path / "absent.so"))
+    assert opencl.library.__wrapped__() is None
+
+
 def test_order_and_memory_of_cuda(monkeypatch):
     monkeypatch.setenv("BI_CUDA_LIBRARY", find_simulator() or pytest.fail(NO_SIMULATOR))
     found = collect("offenders:cuda_order", ["cai"])

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import os
 import pathlib
 import time
 from ctypes import c_int, c_int32, c_uint32, c_uint64, c_void_p
@@ -27,8 +28,9 @@ def loaded():
 
 @functools.cache
 def library():
-    """Returns the OpenCL loader, or None."""
-    for name in (*loaded(), "libOpenCL.so.1", "libOpenCL.so"):
+    """Returns the OpenCL loader, or None. BI_OPENCL_LIBRARY names it, as for the package."""
+    chosen = os.environ.get("BI_OPENCL_LIBRARY")
+    for name in [chosen] if chosen else [*loaded(), "libOpenCL.so.1", "libOpenCL.so"]:
         try:
             found = ctypes.CDLL(name)
         except OSError:

@@ -28,7 +28,7 @@ add_one_test(NAME contract-cuda-notices LABEL contract COMMAND ${expect} 97 "rac
 
 # A small share of the random cases for each of many schedules. The environment of the tests unsets
 # BI_OPENCL_LIBRARY, so it is set behind that: to open PoCL takes longer than all that these runs do.
-set(BI_TEST_SEEDS 400 CACHE STRING "Schedules of the simulated CUDA driver under which the contract suite runs")
+set(BI_TEST_SEEDS 200 CACHE STRING "Schedules of the simulated CUDA driver under which the contract suite runs")
 
 function(add_contract_seeds name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "FIRST;PART" "DEVICES;ENVIRONMENT")

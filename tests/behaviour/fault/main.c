@@ -9,8 +9,8 @@
  *     fault options DEVICE                  every option at its limits and beside them
  *     fault list                            the names of the scenarios
  *
- * `calls` takes the codes in turn; with BI_TEST_ALL_CODES, each call fails with each. With BI_TEST_EVERY=K, only each
- * K-th call of a function does.
+ * `calls` takes the codes in turn; with BI_TEST_ALL_CODES, each call fails with each. With BI_TEST_EVERY=K, `calls` makes
+ * only each K-th call of a function fail, and the driver is `gone` from each K-th call on.
  *
  * After each failure: the status is one that the header documents and has a message; a call that reports success gave
  * the right bytes; every release callback whose ownership was transferred was called once; nothing is leaked; and the
@@ -300,6 +300,7 @@ static const char *check_host(const struct scenario *scenario)
 static void sweep_gone(const struct scenario *scenario, const char *device, struct totals *totals)
 {
 	const struct scenario host = { "views", scenario_views };
+	const uint64_t every = test_every();
 	struct outcome outcome;
 	const char *wrong;
 	char injected[80];
@@ -308,7 +309,7 @@ static void sweep_gone(const struct scenario *scenario, const char *device, stru
 	driver_gone_reset();
 	run_scenario(scenario, device, &outcome);
 	calls = driver_gone_calls();
-	for (uint64_t n = 1; n <= calls; n++) {
+	for (uint64_t n = 1; n <= calls; n += every) {
 		snprintf(injected, sizeof(injected), "the driver is gone from call %llu on", (unsigned long long)n);
 		driver_gone_reset();
 		alarm(SECONDS_PER_RUN);
