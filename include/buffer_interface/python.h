@@ -105,13 +105,15 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 
 /*
  * A cache of the last types that were looked up, because most arguments have one of few types. The cache keeps the
- * types alive, so that no other type gets their addresses. Python without a GIL has no cache.
+ * types alive, so that no other type gets their addresses. It belongs to the first interpreter that uses it; others, and
+ * Python without a GIL, have none.
  */
 struct bi_python_memory {
 	PyTypeObject *type;             /* the last type that had a table */
 	const struct bi_python_api *api; /* the table of `type` */
 	PyTypeObject *plain;            /* the last type without a table */
 	PyObject *function;             /* buffer_interface.buffer_interface */
+	PyInterpreterState *owner;      /* the interpreter that all of this belongs to */
 };
 
 static inline struct bi_python_memory *bi_python_recall(void)
@@ -120,8 +122,11 @@ static inline struct bi_python_memory *bi_python_recall(void)
 	return NULL;
 #else
 	static struct bi_python_memory memory;
+	PyInterpreterState *mine = PyInterpreterState_Get();
 
-	return &memory;
+	if (!memory.owner)
+		memory.owner = mine;
+	return memory.owner == mine ? &memory : NULL;
 #endif
 }
 

@@ -463,7 +463,10 @@ def squeeze(x: _Array, /, axis: int | tuple[int, ...] | None = None) -> BufferIn
     """Returns a view without the axes of one element, or without those that `axis` names."""
 
 def shares_memory(a: _Array, b: _Array) -> bool:
-    """Returns True if an element of one array shares a byte with an element of the other. The result is exact."""
+    """Returns True if an element of one array shares a byte with an element of the other.
+
+    Also returns True if the search exceeds 2**20 steps. Slices of dense arrays never reach this limit.
+    """
 
 def join(streams: Iterable[_Stream], into: _Stream, device: _Device) -> None:
     """Work enqueued on `into` from now on waits for the work that is now on each of the streams."""

@@ -4,6 +4,7 @@ The methods of the type call these functions. The module is imported at the firs
 needs it. No function here computes with elements: each of them describes, copies or converts.
 """
 
+import operator
 import pickle
 
 from ._core import InvalidArrayError, UnsupportedError, _is_complete, _mark, buffer_interface
@@ -110,8 +111,7 @@ def compare(array, other, is_equal):
         _refuse_device(other, "a comparison", "a.numpy() == b.numpy()")
         other = other.numpy()
     _refuse_device(array, "a comparison", "a.numpy() == b")
-    module = _numpy_module("a comparison")
-    return (module.equal if is_equal else module.not_equal)(numpy(array), other)
+    return (operator.eq if is_equal else operator.ne)(numpy(array), other)
 
 
 def contains(array, value):
@@ -151,6 +151,8 @@ def mapped_numpy(mapping):
         return array
     # The buffer has one more axis, for the bytes of an element. NumPy makes no view of elements of 0 bytes.
     dtype = mapping.dtype
+    if dtype.subdtype:  # of several lanes: NumPy has one more axis for them too
+        return array.view(dtype.subdtype[0])
     return array.view(dtype)[..., 0] if dtype.itemsize else module.empty(mapping.shape, dtype)
 
 
@@ -204,6 +206,7 @@ def ravel(array):
 
 
 def _axis_in(axis, ndim):
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         shown = axis if -(2**63) <= axis < 2**63 else "of too many digits"  # Python prints at most 4300
         raise IndexError(f"axis {shown} of an array with {ndim} axes")

@@ -2,6 +2,8 @@
 #include "lifetime.h"
 #include "base/errors.h"
 
+#include <stdlib.h>
+
 /* Release callbacks */
 
 static int is_finalizing(void)
@@ -35,18 +37,66 @@ static void call_with_gil(void (*function)(void *), void *data)
 	PyGILState_Release(state);
 }
 
+static void call_now(void (*function)(void *), void *data)
+{
+	if (has_gil() && !PyErr_Occurred())
+		function(data);
+	else
+		call_with_gil(function, data);
+}
+
+/*
+ * An array may keep another one alive that keeps a third, and so on: each release then runs inside that of the array
+ * before it. Below this depth the releases of a thread are put on a list, for its stack is limited.
+ */
+#define DEEPEST_RELEASE 50
+
+struct later {
+	struct later *next;
+	void (*function)(void *data);
+	void *data;
+};
+
+static _Thread_local int release_depth;
+static _Thread_local struct later *later;
+
+/* Returns 0 if there is no memory. */
+static int put_off(void (*function)(void *), void *data)
+{
+	struct later *entry = malloc(sizeof(*entry));
+
+	if (!entry)
+		return 0;
+	*entry = (struct later){ later, function, data };
+	later = entry;
+	return 1;
+}
+
+static void call_later_ones(void)
+{
+	while (later) {
+		struct later entry = *later;
+
+		free(later);
+		later = entry.next;
+		call_now(entry.function, entry.data);
+	}
+}
+
 /*
  * Calls the function with the GIL on any thread. Does nothing while the interpreter finalises, because a thread that
  * takes the GIL then is stopped for ever.
  */
 static void call_from_any_thread(void (*function)(void *), void *data)
 {
-	if (!Py_IsInitialized() || is_finalizing())
+	if (!Py_IsInitialized() || is_finalizing() ||
+	    (release_depth >= DEEPEST_RELEASE && put_off(function, data)))
 		return;
-	if (has_gil() && !PyErr_Occurred())
-		function(data);
-	else
-		call_with_gil(function, data);
+	release_depth++;
+	call_now(function, data);
+	if (release_depth == 1)
+		call_later_ones();
+	release_depth--;
 }
 
 static void decref_object(void *object)

@@ -62,7 +62,8 @@ static PyMethodDef functions[] = {
 	  "trust            True: accept handles that cannot be checked\n"
 	  "protocol         use this protocol only: 'native', 'pyopencl', 'cuda_array_interface', 'dlpack', 'draft',\n"
 	  "                 'buffer', 'array_struct' or 'array_interface'. Without it they are tried in this order,\n"
-	  "                 but DLPack comes before a CUDA dictionary that names neither a stream nor a mask\n"
+	  "                 but DLPack comes before a CUDA dictionary that names neither a stream nor a mask. 'draft' is\n"
+	  "                 __buffer_interface__(), or the attributes of the specification, section 2\n"
 	  "copy             True: return a dense copy on the same device\n\n"
 	  "A NumPy array is read by the buffer protocol. A DLPack capsule is accepted as well. The strides and\n"
 	  "the offset of the result are in bytes.\n\n"
@@ -121,8 +122,8 @@ static PyMethodDef functions[] = {
 	  "ValueError if a copy is necessary and copy is False. TypeError if the element type is not `dtype`." },
 	{ "shares_memory", FAST(bip_shares_memory), FAST_WORDS,
 	  "shares_memory(a, b)\n--\n\n"
-	  "Returns True if an element of one array shares a byte with an element of the other. The result\n"
-	  "is exact." },
+	  "Returns True if an element of one array shares a byte with an element of the other. Also returns True if the\n"
+	  "search exceeds 2**20 steps. Slices of dense arrays never reach this limit." },
 	{ "join", FAST(bip_join_streams), FAST_WORDS,
 	  "join(streams, into, device)\n--\n\n"
 	  "Work enqueued on the stream `into` from now on waits for the work that is now on each of the streams." },

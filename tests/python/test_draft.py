@@ -98,6 +98,15 @@ def test_draft_dtype_in_place_of_typestr(bi, memory):
     assert view.typestr == "<i4"
 
 
+def test_draft_a_dtype_of_none_is_missing(bi, memory):
+    class Both(Draft):
+        __array_interface__ = memory.__array_interface__
+
+    missing = dict(backend="host", buffer=memory.ctypes.data, typestr=Draft, dtype=None)
+    assert bi.buffer_interface(Both(**missing)).shape == memory.shape
+    refused_as_stated(bi, "no typestr or dtype", TypeError, **missing)
+
+
 @pytest.mark.parametrize("error", [AttributeError, ImportError, TypeError])
 def test_draft_typestr_is_enough(bi, memory, error):
     class NoNumPy(Draft):

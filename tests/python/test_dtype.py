@@ -123,6 +123,23 @@ def test_dtype_structured_is_read_and_given_back(bi, dtype):
     assert array.descr == dtype.descr
 
 
+def test_strings_and_integers_of_subclasses_name_fields(bi):
+    class Extent(int):
+        __repr__ = object.__repr__
+
+    names = np.array(["a", "b"])
+    dtype = np.dtype([(name, "f4") for name in names])
+    assert read(bi, dtype).dtype == dtype
+    assert bi.empty(2, [(names[0], np.str_("<i2"), (Extent(3),))], device="host").descr == [("a", "<i2", (3,))]
+
+
+def test_a_descr_that_contains_itself_is_refused(bi):
+    descr = [("a", "<i2")]
+    descr.append(("b", descr))
+    with pytest.raises((RecursionError, bi.InvalidArrayError)):
+        bi.empty(2, descr, device="host")
+
+
 @pytest.mark.parametrize("name", ["a\xa0b", "\u200b", "\x1b", "\x7f", "\x85", "\ue000", "\U000e0001", "it's\xa0", "\\xa0"])
 def test_names_that_repr_escapes(bi, name):
     """Excel and web pages put a non-breaking space between the words of a column's name."""

@@ -7,6 +7,7 @@ import array
 import gc
 import itertools
 import os
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -466,3 +467,26 @@ def test_a_foreign_thread_lets_go_of_device_memory(cuda):
     trim()
     cuda.synchronize()
     assert cuda.counts().live_memory <= live + 1
+
+
+@pytest.mark.parametrize("turn", ["x.numpy()", "memoryview(x)", "np.from_dlpack(x)", "x.map('r')"])
+def test_a_long_chain_of_arrays_is_released_on_a_small_stack(turn):
+    """Each array keeps the one before it alive."""
+    code = f"""
+import threading
+import numpy as np
+from buffer_interface import buffer_interface
+
+def chain():
+    array = np.zeros(10)
+    for _ in range(5000):
+        x = buffer_interface(array)
+        array = {turn}
+    del x, array
+
+threading.stack_size(512 << 10)
+thread = threading.Thread(target=chain)
+thread.start()
+thread.join()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

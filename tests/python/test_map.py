@@ -261,6 +261,7 @@ def test_requests(view):
     with view.map("rw") as mapped:
         with request(mapped, SIMPLE) as buffer:
             assert not buffer.format and not buffer.shape and not buffer.strides and buffer.len == 96
+            assert buffer.ndim == 1
             assert buffer.itemsize == 4 and not buffer.readonly and not buffer.suboffsets
         with request(mapped, ND) as buffer:
             assert buffer.shape[:3] == [2, 3, 4] and not buffer.strides and not buffer.format
@@ -309,6 +310,23 @@ def test_types_that_it_does_not_name_are_bytes(device, name):
         assert got.dtype == mapped.dtype == dtype and got.shape == mapped.shape == (3, 2)
         assert got.tobytes() == expected.T[::-1].tobytes()
         del got
+
+
+@pytest.mark.parametrize("name, base", [("float32x4", "f4"), ("int8x16", "i1"), ("complex64x2", "c8")])
+@pytest.mark.parametrize("shape", [(), (3,), (3, 2), (0, 4)])
+def test_types_of_several_lanes_are_an_axis_of_numpy(device, name, base, shape):
+    view = bi.zeros(shape, name, device=device)
+    with view.map("rw") as mapped:
+        array = mapped.numpy()
+        assert (array.shape[:-1], array.dtype) == (shape, base)
+        array[...] = 7
+        del array
+    assert (view.numpy() == 7).all()
+
+
+def test_a_buffer_without_axes_has_neither_shape_nor_strides(device):
+    with bi.zeros((), "f4", device=device).map() as mapped, request(mapped, FULL_RO) as buffer:
+        assert (buffer.ndim, buffer.len) == (0, 4) and not buffer.shape and not buffer.strides
 
 
 def test_bytes_of_an_element_are_an_axis():

@@ -1,5 +1,6 @@
 """New arrays, copies between all kinds of memory, values, order of work, shared memory."""
 
+import array
 import gc
 import itertools
 import random
@@ -88,6 +89,13 @@ def test_an_array_of_several_elements_is_no_value():
         for call in (lambda: bi.full(2, value, device="host"), lambda: bi.zeros(2, "?", device="host").fill(value)):
             with pytest.raises(TypeError, match=rf"an array of {len(value)} elements, not one: copyto\(\)"):
                 call()
+
+
+@pytest.mark.parametrize("value", [[False], (0,), b"\0", "", None, {}, memoryview(b"\0"), array.array("B", [0])], ids=repr)
+def test_a_container_is_no_bool(value):
+    for call in (lambda: bi.full(2, value, "?", device="host"), lambda: bi.zeros(2, "?", device="host").fill(value)):
+        with pytest.raises(TypeError, match="a bool or a number"):
+            call()
 
 
 def test_full_takes_the_type_of_an_array_without_axes():

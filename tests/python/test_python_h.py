@@ -364,3 +364,30 @@ def test_error_of_a_type_that_is_looked_at_is_passed_on(report):
 
     with pytest.raises(ArithmeticError, match="asked"):
         report.describe(Kind())
+
+
+def test_a_subinterpreter_gets_the_refusal_of_the_package(report):
+    """The cache of the header belongs to the interpreter that used it first."""
+    use = f"""
+import importlib.util, sys
+sys.path[:] = {sys.path!r}
+specification = importlib.util.spec_from_file_location("array_report", {report.__file__!r})
+report = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(report)
+try:
+    print(report.total(memoryview(bytearray(8)).cast("d")), flush=True)
+except ImportError as error:
+    print(error, flush=True)
+"""
+    code = f"""
+try:
+    import _interpreters as interpreters
+    run_in = interpreters.exec
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    run_in = interpreters.run_string
+exec({use!r})
+run_in(interpreters.create(), {use!r})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("0.0") and "subinterpreter" in done.stdout.replace("-", "")

@@ -306,6 +306,12 @@ def test_P17_versions_below_3_wait_first(cuda, view, version):
     assert cuda.ordered(0, members["data"][0], N)
 
 
+@pytest.mark.parametrize("option", ["sync", "synchronize", "bfloat16_as_void"])
+def test_an_option_that_is_none_is_refused(view, option):
+    with pytest.raises(TypeError, match=f"{option} is None, not True or False"):
+        view.cuda_array_interface(**{option: None})
+
+
 def test_P17_opt_out_of_waiting(cuda, view):
     view.fill(6)
     waits = cuda.counts().host_waits

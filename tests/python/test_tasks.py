@@ -107,6 +107,21 @@ def test_host_memory_is_compared_by_numpy():
         hash(array)
 
 
+def test_comparisons_are_those_of_numpy_for_every_type():
+    class Other:
+        __array_ufunc__ = None
+
+        def __eq__(self, other):
+            return "asked"
+
+        __hash__ = None
+
+    records = np.array([(1,), (2,)], [("a", "f4")])
+    assert (bi.from_numpy(records, device="host") == records).all()
+    assert not (bi.arange(3, device="host") == "x").any()
+    assert (bi.arange(3, device="host") == Other()) == "asked"
+
+
 @pytest.mark.parametrize("device", ["opencl", "cuda"], indirect=True)
 def test_memory_of_a_device_is_not_compared_silently(array):
     host = bi.from_numpy(EXPECTED, device="host")

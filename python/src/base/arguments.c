@@ -44,3 +44,13 @@ int bip_arguments(const struct bip_signature *signature, PyObject *const *args, 
 	}
 	return 0;
 }
+
+int bip_truth(const char *name, PyObject *value, int *out)
+{
+	if (!value)
+		return 0;
+	if (value == Py_None)
+		return bip_refuse(PyExc_TypeError, "%s is None, not True or False", name);
+	*out = PyObject_IsTrue(value);
+	return *out < 0 ? -1 : 0;
+}

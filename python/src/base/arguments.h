@@ -20,4 +20,10 @@ struct bip_signature {
 int bip_arguments(const struct bip_signature *signature, PyObject *const *args, Py_ssize_t count, PyObject *names,
 		  PyObject **values);
 
+/*
+ * Reads the truth value of the argument `name`; NULL leaves *out as it is. Raises TypeError for None, which would count
+ * as False.
+ */
+int bip_truth(const char *name, PyObject *value, int *out);
+
 #endif

@@ -41,28 +41,79 @@ static int from_text(PyObject *object, struct bi_dtype *out)
 
 /* Descr texts */
 
-PyObject *bip_descr_text(PyObject *list)
+/* A descr nests lists and tuples at most this often; a list may contain itself. */
+#define MOST_NESTED 100
+
+static PyObject *plain_copy(PyObject *object, int depth);
+
+/* Returns a tuple or list of plain copies of the items. */
+static PyObject *copy_items(PyObject *object, int depth)
 {
+	PyObject *items = PyList_Check(object) ? PyList_AsTuple(object) : Py_NewRef(object);
+	Py_ssize_t count = items ? PyTuple_GET_SIZE(items) : 0;
+	PyObject *out = items ? PyList_New(count) : NULL, *tuple;
+
+	for (Py_ssize_t i = 0; out && i < count; i++) {
+		PyObject *copy = plain_copy(PyTuple_GET_ITEM(items, i), depth + 1);
+
+		if (copy)
+			PyList_SET_ITEM(out, i, copy);
+		else
+			Py_CLEAR(out);
+	}
+	Py_XDECREF(items);
+	if (!out || PyList_Check(object))
+		return out;
+	tuple = PyList_AsTuple(out);
+	Py_DECREF(out);
+	return tuple;
+}
+
+/*
+ * Returns a copy in which strings, integers, lists and tuples are of the built-in types: those of a subclass, such as
+ * numpy.str_, may have another repr.
+ */
+static PyObject *plain_copy(PyObject *object, int depth)
+{
+	if (depth > MOST_NESTED)
+		return PyErr_Format(PyExc_RecursionError, "a descr nests more than %d lists and tuples", MOST_NESTED);
+	if (PyList_Check(object) || PyTuple_Check(object))
+		return copy_items(object, depth);
+	if (PyUnicode_Check(object))
+		return PyUnicode_FromObject(object);
+	if (PyLong_Check(object) && !PyBool_Check(object))
+		return PyLong_Type.tp_as_number->nb_int(object);
+	return Py_NewRef(object);
+}
+
+/* Returns the repr of a list as text that bi_dtype_parse_descr accepts, or NULL with an exception. */
+static PyObject *parsed_repr(PyObject *list)
+{
+	PyObject *text = PyObject_Repr(list);
+	const char *words = text ? PyUnicode_AsUTF8(text) : NULL;
 	struct bi_dtype dtype;
 	struct bi_error err;
-	PyObject *text;
-	const char *words;
-	int rc;
+
+	if (words && bi_dtype_parse_descr(words, &dtype, &err) == BI_OK)
+		return text;
+	Py_XDECREF(text);
+	return words ? PyErr_Format(bip_InvalidArrayError, "%s", err.message) : NULL;
+}
+
+PyObject *bip_descr_text(PyObject *list)
+{
+	PyObject *text, *plain;
 
 	if (!PyList_Check(list))
 		return PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list [C13]",
 				    Py_TYPE(list)->tp_name);
-	text = PyObject_Repr(list);
-	words = text ? PyUnicode_AsUTF8(text) : NULL;
-	if (!words) {
-		Py_XDECREF(text);
-		return NULL;
-	}
-	rc = bi_dtype_parse_descr(words, &dtype, &err);
-	if (rc) {
-		Py_DECREF(text);
-		return PyErr_Format(bip_InvalidArrayError, "%s", err.message);
-	}
+	text = parsed_repr(list);
+	if (text || !PyErr_ExceptionMatches(bip_InvalidArrayError))
+		return text;
+	PyErr_Clear();
+	plain = plain_copy(list, 0);
+	text = plain ? parsed_repr(plain) : NULL;
+	Py_XDECREF(plain);
 	return text;
 }
 

@@ -145,12 +145,6 @@ static int read_version(PyObject *value, int *out)
 	return 0;
 }
 
-static int read_truth(PyObject *value, int otherwise, int *out)
-{
-	*out = value ? PyObject_IsTrue(value) : otherwise;
-	return *out < 0 ? -1 : 0;
-}
-
 static int read_options(PyObject *const *args, Py_ssize_t count, PyObject *names, struct options *out)
 {
 	static const struct bip_signature signature = {
@@ -160,9 +154,12 @@ static int read_options(PyObject *const *args, Py_ssize_t count, PyObject *names
 	};
 	PyObject *values[WORDS];
 
+	out->sync = 1;
+	out->synchronize = out->bfloat16_as_void = 0;
 	if (bip_arguments(&signature, args, count, names, values) || read_version(values[VERSION], &out->version) ||
-	    read_truth(values[SYNC], 1, &out->sync) || read_truth(values[SYNCHRONIZE], 0, &out->synchronize) ||
-	    read_truth(values[BFLOAT16_AS_VOID], 0, &out->bfloat16_as_void))
+	    bip_truth("sync", values[SYNC], &out->sync) ||
+	    bip_truth("synchronize", values[SYNCHRONIZE], &out->synchronize) ||
+	    bip_truth("bfloat16_as_void", values[BFLOAT16_AS_VOID], &out->bfloat16_as_void))
 		return -1;
 	if (out->sync || !out->synchronize)
 		return 0;

@@ -118,6 +118,16 @@ static int check_complete(const struct draft *draft, int is_named)
 		Py_TYPE(draft->object)->tp_name, missing);
 }
 
+/* Reads an optional attribute. *out is NULL if the attribute is missing or None. */
+static int get_optional(PyObject *object, PyObject *name, PyObject **out)
+{
+	if (bip_attribute(object, name, out))
+		return -1;
+	if (*out == Py_None)
+		Py_CLEAR(*out);
+	return 0;
+}
+
 /* Reads the attributes. Returns 1, 0 or -1 as check_complete does. */
 static int read_attributes(PyObject *object, int is_named, struct draft *out)
 {
@@ -127,19 +137,9 @@ static int read_attributes(PyObject *object, int is_named, struct draft *out)
 			    bip_attribute(object, bip_name.shape, &out->shape) ||
 			    bip_attribute(object, bip_name.strides, &out->strides) ||
 			    bip_attribute(object, bip_name.typestr, &out->typestr) ||
-			    (!out->typestr && bip_attribute(object, bip_name.dtype, &out->dtype))))
+			    (!out->typestr && get_optional(object, bip_name.dtype, &out->dtype))))
 		return -1;
 	return check_complete(out, is_named);
-}
-
-/* Reads an optional attribute. *out is NULL if the attribute is missing or None. */
-static int get_optional(PyObject *object, PyObject *name, PyObject **out)
-{
-	if (bip_attribute(object, name, out))
-		return -1;
-	if (*out == Py_None)
-		Py_CLEAR(*out);
-	return 0;
 }
 
 /*

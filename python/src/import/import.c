@@ -26,17 +26,6 @@ static int read_mask(PyObject *value, int *keep)
 	return bip_refuse(PyExc_ValueError, "mask is %R, not 'refuse' or 'keep'", bip_printable(value));
 }
 
-/* Reads a truth value; NULL leaves *out as it is. Refuses None, which would count as False. */
-static int read_truth(const char *name, PyObject *value, int *out)
-{
-	if (!value)
-		return 0;
-	if (value == Py_None)
-		return bip_refuse(PyExc_TypeError, "%s is None, not True or False", name);
-	*out = PyObject_IsTrue(value);
-	return *out < 0 ? -1 : 0;
-}
-
 /* The options, in the order of their names below. */
 enum { STREAM, PRODUCER_STREAM, SYNC, WRITABLE, MASK, CHECK, TRUST, PROTOCOL, COPY, OPTIONS };
 
@@ -56,13 +45,13 @@ static int read_options(PyObject *const *words, PyObject *names, struct argument
 	struct bip_request *request = &out->request;
 	PyObject *values[OPTIONS];
 
-	if (bip_arguments(&signature, words, 0, names, values) || read_truth("sync", values[SYNC], &request->sync) ||
-	    read_truth("writable", unless_none(values[WRITABLE]), &request->writable) ||
+	if (bip_arguments(&signature, words, 0, names, values) || bip_truth("sync", values[SYNC], &request->sync) ||
+	    bip_truth("writable", unless_none(values[WRITABLE]), &request->writable) ||
 	    (values[MASK] && read_mask(values[MASK], &request->keep_mask)) ||
-	    read_truth("check", values[CHECK], &request->check) ||
-	    read_truth("trust", values[TRUST], &request->trust) ||
+	    bip_truth("check", values[CHECK], &request->check) ||
+	    bip_truth("trust", values[TRUST], &request->trust) ||
 	    (values[PROTOCOL] && bip_read_protocol(values[PROTOCOL], &request->protocol)) ||
-	    read_truth("copy", values[COPY], &out->copy))
+	    bip_truth("copy", values[COPY], &out->copy))
 		return -1;
 	request->stream = unless_none(values[STREAM]);
 	request->producer_stream = unless_none(values[PRODUCER_STREAM]);

@@ -347,10 +347,14 @@ static void clear_unrequested(Py_buffer *buffer, int flags)
 {
 	if (!has_flags(flags, PyBUF_FORMAT))
 		buffer->format = NULL;
-	if (!has_flags(flags, PyBUF_ND))
+	if (!has_flags(flags, PyBUF_ND)) {
 		buffer->shape = NULL;
+		buffer->ndim = 1; /* all bytes, as memoryview has it */
+	}
 	if (!has_flags(flags, PyBUF_STRIDES))
 		buffer->strides = NULL;
+	if (!buffer->ndim)
+		buffer->shape = buffer->strides = NULL;
 }
 
 /* Exports a buffer. Returns NULL, or the reason why there is no buffer. */

@@ -137,8 +137,11 @@ static int pack_complex(struct bi_dtype dtype, PyObject *value, unsigned char *o
 
 static int pack_bool(PyObject *value, unsigned char *out)
 {
-	int truth = PyObject_IsTrue(value);
+	int truth;
 
+	if (!PyNumber_Check(value)) /* a container or a text has a truth value, and is no element */
+		return bip_refuse(PyExc_TypeError, "must be a bool or a number, not %.100s", Py_TYPE(value)->tp_name);
+	truth = PyObject_IsTrue(value);
 	*out = truth == 1;
 	return truth < 0 ? -1 : 0;
 }
