@@ -482,8 +482,9 @@ BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struc
 
 /*
  * bi_threads returns the number of threads that work on a large copy of host memory, or of memory of a device that runs
- * on this processor. The calling thread is one of them. The number is 1 in a forked child whose parent had such
- * threads. Small copies neither start nor wake a thread.
+ * on this processor. The calling thread is one of them. The number is 1 in a forked child if the parent had such
+ * threads, had called bi_context_shared, or had listed, opened or located a device of a driver. Small copies neither
+ * start nor wake a thread.
  *
  * bi_set_threads sets the number for the process, from the next copy on: 1..BI_MAX_THREADS, or 0 for the default. The
  * default is the environment variable BI_THREADS if it is such a number, otherwise the number of processors that the
@@ -556,8 +557,8 @@ struct bi_options {
 					   same limit, but at least 64 MiB (docs/ordering.md, row 15) */
 	int memory;                     /* enum bi_memory_kind that BI_MEMORY_DEFAULT stands for */
 	/*
-	 * Where compiled kernels may be kept; NULL: no file is written. The last folder of the path is made if it is
-	 * missing. The directory is not used unless it belongs to the user of the process and nobody else can write it.
+	 * The folder for compiled kernels; NULL: no file is written. The last folder of the path is made if it is
+	 * missing. The folder is not used unless it belongs to the user of the process and nobody else can write it.
 	 */
 	const char *cache_directory;
 	/*
@@ -850,7 +851,8 @@ BI_API void bi_view_native(const struct bi_view *view, struct bi_native *out);
 
 /*
  * Returns the address of element [0, ..., 0], or NULL if the CPU cannot use the memory directly. A memory whose address
- * was returned counts as exported. Does not wait. Borrowed.
+ * was returned counts as exported. Does not wait for work; the first call may wait for a call of another thread that
+ * works on the memory. Borrowed.
  */
 BI_API void *bi_view_host_pointer(const struct bi_view *view);
 

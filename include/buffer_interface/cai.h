@@ -58,8 +58,11 @@ enum bi_cai_flag {
 
 /*
  * Describes a view of CUDA memory. *out borrows shape, strides and descr from the view, which must outlive *out.
- * Allocates nothing. Makes no driver call, unless events of a producer are still pending. The memory counts as
- * exported.
+ * Allocates nothing. The memory counts as exported.
+ *
+ * Makes no driver call, unless it waits for pending work, events of a producer are still pending, the driver has
+ * refused an earlier wait (docs/ordering.md, 19.2), or this is the first export of the memory (38.8). The first export
+ * may also wait for a call of another thread.
  *
  * Version 3: if work is pending on the memory, `stream` names the home stream and is never 0. Otherwise stream_kind is
  * BI_CAI_STREAM_NONE. Older versions have no stream: the calling thread is blocked until pending work is complete

@@ -8,9 +8,9 @@
  * rule that refuses, such as "[D4]"; docs/conformance.md lists the rules.
  *
  * Ordering. DLPack has no member for a stream: producer and consumer agree on a stream by other means. An export
- * enqueues nothing. Before a tensor goes to a consumer that works on a stream, the caller calls bi_use_begin with that
- * stream. An imported memory counts as ready on `producer_stream`, or on the context stream if producer_stream is NULL.
- * docs/ordering.md has the rules.
+ * enqueues nothing, except for the wait of the first export (docs/ordering.md, 38.8). Before a tensor goes to a
+ * consumer that works on a stream, the caller calls bi_use_begin with that stream. An imported memory counts as ready
+ * on `producer_stream`, or on the context stream if producer_stream is NULL. docs/ordering.md has the rules.
  */
 #ifndef BUFFER_INTERFACE_DLPACK_H
 #define BUFFER_INTERFACE_DLPACK_H
@@ -78,8 +78,10 @@ BI_API int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bit
 			      struct bi_error *err);
 
 /*
- * Describes a view. Makes no driver call. *out borrows shape and strides from the view, which must outlive *out. The
- * first call for a view may allocate arrays that live as long as the view (BI_ENOMEM). The memory counts as exported.
+ * Describes a view. *out borrows shape and strides from the view, which must outlive *out. The first call for a view
+ * may allocate arrays that live as long as the view (BI_ENOMEM). The memory counts as exported. The first export of a
+ * memory may call the driver and wait for a call of another thread (docs/ordering.md, 38.8). No later export calls the
+ * driver.
  *
  * CPU, pinned, managed and CUDA memory: `data` is the address of element [0, ..., 0], and byte_offset is 0 [D7].
  * OpenCL: `data` is the cl_mem, and byte_offset counts from its start [D8]. Strides are in elements; axes of extent 0

@@ -56,6 +56,7 @@ _Device: TypeAlias = str | int | tuple[int, int] | Device | BufferInterface
 _Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 _IndexItem: TypeAlias = SupportsIndex | slice | EllipsisType | None
 _Index: TypeAlias = _IndexItem | tuple[_IndexItem, ...] | str
+# "draft": the method __buffer_interface__(), or the attributes of the specification, section 2.
 _Protocol: TypeAlias = Literal[
     "native",
     "draft",

@@ -57,29 +57,31 @@ struct later {
 	void *data;
 };
 
-static _Thread_local int release_depth;
-static _Thread_local struct later *later;
+static _Thread_local struct releases {
+	int depth;
+	struct later *later;
+} releases;
 
 /* Returns 0 if there is no memory. */
-static int put_off(void (*function)(void *), void *data)
+static int put_off(struct releases *own, void (*function)(void *), void *data)
 {
 	struct later *entry = malloc(sizeof(*entry));
 
 	if (!entry)
 		return 0;
-	*entry = (struct later){ later, function, data };
-	later = entry;
+	*entry = (struct later){ own->later, function, data };
+	own->later = entry;
 	return 1;
 }
 
-static void call_later_ones(void)
+static void call_later_ones(struct releases *own)
 {
-	while (later) {
-		struct later entry = *later;
+	while (own->later) {
+		struct later *entry = own->later, copy = *entry;
 
-		free(later);
-		later = entry.next;
-		call_now(entry.function, entry.data);
+		own->later = copy.next;
+		free(entry);
+		call_now(copy.function, copy.data);
 	}
 }
 
@@ -89,14 +91,16 @@ static void call_later_ones(void)
  */
 static void call_from_any_thread(void (*function)(void *), void *data)
 {
+	struct releases *own = &releases;
+
 	if (!Py_IsInitialized() || is_finalizing() ||
-	    (release_depth >= DEEPEST_RELEASE && put_off(function, data)))
+	    (own->depth >= DEEPEST_RELEASE && put_off(own, function, data)))
 		return;
-	release_depth++;
+	own->depth++;
 	call_now(function, data);
-	if (release_depth == 1)
-		call_later_ones();
-	release_depth--;
+	if (own->depth == 1)
+		call_later_ones(own);
+	own->depth--;
 }
 
 static void decref_object(void *object)

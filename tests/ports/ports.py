@@ -288,8 +288,9 @@ folder (`tests/ports/debian.py`).
 - CUDA is tested on 64-bit little-endian targets with glibc only.
 - On Windows there are no suites, because they open drivers and fork, and compiled OpenCL programs are not kept in
   files. Wine's `OpenCL.dll` leads to PoCL: there `bi copy --device opencl --verify` works.
-- Some unit tests are left out: on aarch64 and s390x `environment` and `host`, because qemu does not start programs with
-  raised rights and does not report large pages; on i386 `environment`; on musl `view` and `cuda_sim`.
+- Some unit tests are left out. They need an OpenCL driver, the simulated CUDA driver (on targets where CUDA is not
+  tested), functions that Windows lacks, or something that the emulator or the C library lacks.
+  `tests/ports/left_out.cmake` and the members `left_out` in `tests/ports/ports.py` list them.
 
 ## Packages of Python
 
