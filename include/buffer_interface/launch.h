@@ -200,7 +200,9 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  * call returns, on the threads of bi_threads. Arguments are in the order of the kernel's parameters.
  *
  * Every argument is checked before anything is enqueued. BI_EINVAL: the number of arguments, or the kind, the size or
- * the class of one is not the kernel's; an array for BI_IN, BI_OUT or BI_INOUT is not dense in C order; the device
+ * the class of one is not the kernel's; an array for BI_IN, BI_OUT or BI_INOUT is not dense in C order; numbers of an
+ * array do not begin at multiples of their size, such as those of a packed structure (types that the source defines are
+ * not checked; neither is the address behind a cl_mem over host memory); the device
  * cannot use the memory of an array; the stream belongs to another native context or device; an extent of the grid is
  * not positive; a group does not divide the grid, or is larger than the device allows; grid.group is 0 for a
  * BI_GROUP_KERNEL, whose local memory and barriers need groups of a known size; local memory is larger than the device

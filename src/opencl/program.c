@@ -11,7 +11,6 @@
 #define GROUP_PREFIX "bi_group_kernel_"
 #define BASE "bi__base_"
 #define STRIDES "bi__strides_"
-#define STRIDES_TYPE "struct bi_strides_"
 #define MOST_TEXT 256 /* bytes of the name of an argument, and of its type */
 
 struct program {
@@ -227,6 +226,14 @@ static void cut_pointer(char *type)
 		type[--length] = '\0';
 }
 
+/* The type is "struct bi_strides_3", for example. A driver may remove the space. */
+static unsigned char rank_of(const char *type)
+{
+	size_t length = strlen(type);
+
+	return length ? (unsigned char)(type[length - 1] - '0') : 0;
+}
+
 /* Makes a parameter of the argument at `index`, unless it belongs to the array before it. */
 static int add_parameter(const struct bi__opencl *opencl, const struct program *source,
 			 const struct described *argument, struct bi__kernel *out, struct bi_error *err)
@@ -240,7 +247,7 @@ static int add_parameter(const struct bi__opencl *opencl, const struct program *
 		return BI_OK;
 	if (out->count && !strncmp(name, STRIDES, sizeof(STRIDES) - 1)) {
 		parameter[-1].kind = BI_PARAMETER_STRIDED;
-		parameter[-1].rank = (unsigned char)(argument->type[sizeof(STRIDES_TYPE) - 1] - '0');
+		parameter[-1].rank = rank_of(argument->type);
 		return BI_OK;
 	}
 	parameter->kind = is_array                                         ? BI_PARAMETER_ARRAY

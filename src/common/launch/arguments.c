@@ -88,6 +88,30 @@ static int check_layout(struct slot slot, const struct bi_view *view, struct bi_
 	return BI_OK;
 }
 
+/*
+ * Checks that every number begins at a multiple of its size, as the compilers of kernels assume. CUDA's error for other
+ * addresses (CUDA_ERROR_MISALIGNED_ADDRESS) makes the context of the process unusable. The alignment of a type of the
+ * source is not known.
+ */
+static int check_alignment(struct slot slot, const struct bi_view *view, struct bi_error *err)
+{
+	const struct bi_parameter *parameter = parameter_of(slot);
+	const struct bi__block *block = &view->memory->block;
+	int is_object = view->memory->backend->exported[block->memory].form == BI__FORM_OBJECT;
+	uint64_t bits = (uint64_t)view->offset + block->origin + (is_object ? 0 : block->handle);
+
+	if (!parameter->type_class)
+		return BI_OK;
+	for (int i = 0; parameter->kind == BI_PARAMETER_STRIDED && i < view->ndim; i++)
+		if (view->dims[i] > 1)
+			bits |= (uint64_t)view->dims[view->ndim + i];
+	if (!(bits & (parameter->size - 1)))
+		return BI_OK;
+	return FAIL(slot, err, BI_EINVAL,
+		    "has elements that do not all begin at a multiple of their %u bytes: copy the array first",
+		    parameter->size);
+}
+
 /* Unlike a use, a launch on a device does not take host memory. */
 static int check_place(struct slot slot, const struct bi_view *view, const struct bi_stream *stream,
 		       struct bi_error *err)
@@ -119,6 +143,8 @@ static int check_array(struct slot slot, const struct bi_argument *argument, con
 		rc = check_type(slot, view->dtype, err);
 	if (!rc)
 		rc = check_layout(slot, view, err);
+	if (!rc)
+		rc = check_alignment(slot, view, err);
 	if (rc)
 		return rc;
 	if (argument->access & BI_ACCESS_WRITE && view->flags & BI_VIEW_READONLY)

@@ -272,6 +272,62 @@ static void test_layouts(void **state)
 	free_good(&good);
 }
 
+/* An array of 4-byte numbers that begins at byte `offset` of the memory. */
+static struct bi_view *numbers_at(struct bi_memory *memory, int64_t offset, int64_t rows, int64_t step)
+{
+	struct bi_layout layout = { .dtype = dtype_of("int32"), .ndim = 2, .offset = offset };
+	struct bi_view *view;
+
+	layout.shape[0] = rows;
+	layout.shape[1] = 2;
+	layout.strides[0] = step;
+	layout.strides[1] = 4;
+	OK(bi_view_create(memory, &layout, 0, &view, &error));
+	return view;
+}
+
+/* Transposes the array, or is refused if its numbers are not aligned. */
+static void transpose_or_refuse(struct bi_kernel *kernel, struct bi_view *in, int is_aligned)
+{
+	const int64_t shape[] = { bi_view_shape(in)[1], bi_view_shape(in)[0] };
+	const struct bi_grid grid = { 2, { shape[0], shape[1] }, { 0 } };
+	struct bi_view *out = make_numbers(fixture.context, 2, shape);
+	struct bi_argument both[] = { BI_READS(in), BI_WRITES(out) };
+	int32_t from[8], to[8];
+
+	if (is_aligned) {
+		OK(bi_launch(kernel, NULL, &grid, both, 2, &error));
+		OK(bi_view_read(in, from, sizeof(*from) * (size_t)(shape[0] * shape[1]), &error));
+		OK(bi_view_read(out, to, sizeof(*to) * (size_t)(shape[0] * shape[1]), &error));
+		for (int64_t i = 0; i < shape[0] * shape[1]; i++)
+			assert_int_equal(to[i], from[i % shape[1] * shape[0] + i / shape[1]]);
+	} else {
+		REFUSED_FOR(BI_EINVAL, "('from') has elements that do not all begin at a multiple of their 4 bytes",
+			    bi_launch(kernel, NULL, &grid, both, 2, &error));
+	}
+	bi_view_release(out);
+}
+
+/* The beginning of an array and its steps, at and between multiples of the size of its numbers. */
+static void test_numbers_that_are_not_aligned(void **state)
+{
+	static const int64_t shape[] = { 32 };
+	struct bi_kernel *kernel = get_kernel(fixture.context, "transpose");
+	struct bi_view *home = make_numbers(fixture.context, 1, shape);
+
+	(void)state;
+	for (int64_t offset = 0; offset < 5; offset++)
+		for (int64_t step = 8; step < 13; step++)
+			for (int64_t rows = 1; rows <= 4; rows += 3) {
+				struct bi_view *in = numbers_at(bi_view_memory(home), offset, rows, step);
+
+				transpose_or_refuse(kernel, in, offset % 4 == 0 && (rows == 1 || step % 4 == 0));
+				bi_view_release(in);
+			}
+	bi_view_release(home);
+	bi_kernel_release(kernel);
+}
+
 static void test_read_only_and_mapped_views(void **state)
 {
 	struct good good = make_good();
@@ -498,6 +554,7 @@ int refusals_group(void)
 		TEST(test_arguments_of_programs),
 		TEST(test_count_kind_and_size),
 		TEST(test_layouts),
+		TEST(test_numbers_that_are_not_aligned),
 		TEST(test_read_only_and_mapped_views),
 		TEST(test_other_contexts),
 		TEST(test_two_devices_of_a_context),
