@@ -93,8 +93,9 @@ static void call_from_any_thread(void (*function)(void *), void *data)
 {
 	struct releases *own = &releases;
 
-	if (!Py_IsInitialized() || is_finalizing() ||
-	    (own->depth >= DEEPEST_RELEASE && put_off(own, function, data)))
+	if (!Py_IsInitialized() || is_finalizing())
+		return;
+	if (own->depth >= DEEPEST_RELEASE && put_off(own, function, data))
 		return;
 	own->depth++;
 	call_now(function, data);
