@@ -22,7 +22,7 @@
 #define MAX_ELEMENTS 4096
 #define MAX_AXES 24
 #define RANDOM_AXES 8
-#define CASES 3000
+#define CASES test_cases(3000)
 
 struct reference {
 	int ndim;

@@ -229,7 +229,7 @@ class CopyTest(BiTest):
 
     def test_large_in_slabs(self):
         numbers = (np.arange(70 << 20, dtype=np.uint32) * np.uint32(2654435761) >> 24).astype(np.uint8)
-        for shape in [(70, 1 << 20), (1, 70 << 20), (70 << 20,)]:
+        for shape in some([(70, 1 << 20), (1, 70 << 20), (70 << 20,)]) or [(1, 70 << 20)]:
             self.check(DEVICES[0], numbers.reshape(shape), "..., ::-1")
         for device in DEVICES[1:]:
             self.check(device, numbers.reshape(70, 1 << 20), "..., ::-1")
