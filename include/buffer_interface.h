@@ -954,7 +954,10 @@ BI_API int bi_view_contiguous(const struct bi_view *view, struct bi_view **out, 
 BI_API int bi_view_to_device(const struct bi_view *view, struct bi_context *context, struct bi_view **out,
 			     struct bi_error *err);
 
-/* Sets all elements to the item at `element`, which is read before the function returns. Errors as bi_copy. */
+/*
+ * Sets all elements to the item at `element`, which is read before the function returns and must not lie in the array.
+ * Errors as bi_copy.
+ */
 BI_API int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err);
 
 /* Read and write one element; `index` as in bi_layout_element. Reading blocks the calling thread (`value`). */

@@ -88,7 +88,8 @@ const struct bi__simd *const *bi__simd_all(void);
 
 /* Each set has a file of its own. A set that is not built is not declared. */
 extern const struct bi__simd bi__simd_portable;
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
+/* Big-endian AArch64 numbers the lanes of a vector against the order of memory, and has the portable set. */
+#if defined(__GNUC__) && (defined(__x86_64__) || (defined(__aarch64__) && !defined(__AARCH64EB__)))
 #define BI__SIMD_V128
 extern const struct bi__simd bi__simd_v128;
 #endif
