@@ -273,7 +273,7 @@ BI_API int bi_layout_equal(const struct bi_layout *a, const struct bi_layout *b)
 /*
  * Returns 1 if an element of one layout shares a byte with an element of the other layout. Both offsets count from the
  * same start. The search is exact up to a limit of steps. Beyond the limit the function returns 1. Slices of dense
- * arrays never reach the limit.
+ * arrays below 1 TiB never reach the limit.
  */
 BI_API int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b);
 
@@ -955,8 +955,8 @@ BI_API int bi_view_to_device(const struct bi_view *view, struct bi_context *cont
 			     struct bi_error *err);
 
 /*
- * Sets all elements to the item at `element`, which is read before the function returns and must not lie in the array.
- * Errors as bi_copy.
+ * Sets all elements to the item at `element`, which is read before the function returns and may lie in the array. Errors
+ * as bi_copy.
  */
 BI_API int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err);
 

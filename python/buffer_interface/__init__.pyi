@@ -466,7 +466,7 @@ def squeeze(x: _Array, /, axis: int | tuple[int, ...] | None = None) -> BufferIn
 def shares_memory(a: _Array, b: _Array) -> bool:
     """Returns True if an element of one array shares a byte with an element of the other.
 
-    Also returns True if the search exceeds 2**20 steps. Slices of dense arrays never reach this limit.
+    Also returns True if the search exceeds 2**20 steps. Slices of dense arrays below 1 TiB never reach it.
     """
 
 def join(streams: Iterable[_Stream], into: _Stream, device: _Device) -> None:

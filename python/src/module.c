@@ -123,7 +123,7 @@ static PyMethodDef functions[] = {
 	{ "shares_memory", FAST(bip_shares_memory), FAST_WORDS,
 	  "shares_memory(a, b)\n--\n\n"
 	  "Returns True if an element of one array shares a byte with an element of the other. Also returns True if the\n"
-	  "search exceeds 2**20 steps. Slices of dense arrays never reach this limit." },
+	  "search exceeds 2**20 steps. Slices of dense arrays below 1 TiB never reach it." },
 	{ "join", FAST(bip_join_streams), FAST_WORDS,
 	  "join(streams, into, device)\n--\n\n"
 	  "Work enqueued on the stream `into` from now on waits for the work that is now on each of the streams." },

@@ -45,8 +45,9 @@ DTYPES = [
 
 def some(values):
     """Every n-th value, from a random one on; BI_TEST_EFFORT says how many."""
-    step = max(1, 100 // EFFORT)
-    return list(values)[random.Random(SEED).randrange(step)::step]
+    values = list(values)
+    step = min(max(1, 100 // EFFORT), len(values))
+    return values[random.Random(SEED).randrange(step)::step]
 
 
 def saved(array, version=None):
@@ -229,7 +230,7 @@ class CopyTest(BiTest):
 
     def test_large_in_slabs(self):
         numbers = (np.arange(70 << 20, dtype=np.uint32) * np.uint32(2654435761) >> 24).astype(np.uint8)
-        for shape in some([(70, 1 << 20), (1, 70 << 20), (70 << 20,)]) or [(1, 70 << 20)]:
+        for shape in some([(70, 1 << 20), (1, 70 << 20), (70 << 20,)]):
             self.check(DEVICES[0], numbers.reshape(shape), "..., ::-1")
         for device in DEVICES[1:]:
             self.check(device, numbers.reshape(70, 1 << 20), "..., ::-1")

@@ -2,6 +2,8 @@
 #include "common/copy/job.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/backend/dispatch.h"
 #include "common/base/status.h"
@@ -69,6 +71,33 @@ int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stre
 	return bi__job_run(&job, err);
 }
 
+static int lies_in(const struct bi_memory *memory, const void *item, size_t nbytes)
+{
+	uintptr_t start = (uintptr_t)memory->block.host, at = (uintptr_t)item;
+
+	return start && at < start + memory->nbytes && start < at + nbytes;
+}
+
+/* Enqueues the fill with the caller's item. An item inside the memory is copied first, because the fill changes it. */
+static int enqueue_item(struct bi__job *job, const void *item, struct bi_error *err)
+{
+	size_t nbytes = job->to.dtype.item_size;
+	void *copy;
+	int rc;
+
+	job->element = item;
+	if (!lies_in(job->dst, item, nbytes))
+		return bi__job_enqueue(job, err);
+	copy = malloc(nbytes);
+	if (!copy)
+		return bi__fail(err, BI_ENOMEM, "no memory for an item of %zu bytes", nbytes);
+	memcpy(copy, item, nbytes);
+	job->element = copy;
+	rc = bi__job_enqueue(job, err);
+	free(copy);
+	return rc;
+}
+
 int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi__job job;
@@ -83,9 +112,8 @@ int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *s
 		return rc;
 	bi__view_get_layout(view, &job.to);
 	bi__plan_fill(&job.plan, &job.to);
-	job.element = element;
 	job.stream = stream;
-	return bi__job_enqueue(&job, err);
+	return enqueue_item(&job, element, err);
 }
 
 /*
@@ -340,7 +368,6 @@ int bi_view_set_element(const struct bi_view *view, const int64_t *index, const 
 		rc = bi__fail(err, BI_EREADONLY, "the destination is read-only: write to a copy of it");
 	if (rc || !view->dtype.item_size)
 		return rc;
-	job.element = element;
 	bi__plan_fill(&job.plan, &job.to);
-	return bi__job_enqueue(&job, err);
+	return enqueue_item(&job, element, err);
 }

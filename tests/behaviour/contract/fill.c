@@ -203,6 +203,57 @@ static void test_large_items(void **state)
 		fill_with_large_item((1 << 20) + 77);
 }
 
+/* Returns the first byte of the memory, or NULL if the CPU cannot use it directly. */
+static const unsigned char *first_byte(const struct oracle *oracle)
+{
+	static const int64_t shape[] = { MEMORY_SIZE };
+	struct bi_layout layout;
+	struct bi_view *view;
+	const void *first;
+
+	OK(bi_layout_init(&layout, dtype_of("uint8"), 1, shape, NULL, 0, &error));
+	view = view_of(oracle, &layout, 0);
+	OK(bi_view_synchronize(view, &error));
+	first = bi_view_host_pointer(view);
+	bi_view_release(view);
+	return first;
+}
+
+static void fill_with_own_bytes(const struct oracle *oracle, const unsigned char *first)
+{
+	const size_t at = (size_t)test_between(&fixture.random, 0, MEMORY_SIZE - LARGEST_ITEM);
+	unsigned char element[LARGEST_ITEM];
+	struct bi_layout layout;
+	struct bi_view *view;
+
+	random_target(&layout, types[test_between(&fixture.random, 0, (int64_t)TYPE_COUNT - 1)]);
+	memcpy(element, oracle->bytes + at, layout.dtype.item_size);
+	view = view_of(oracle, &layout, 0);
+	OK(bi_fill(view, first + at, NULL, &error));
+	bi_view_release(view);
+	naive_fill(oracle->bytes, &layout, element);
+	oracle_check(oracle, "fill with an item inside the memory");
+}
+
+/* The item is any bytes of the memory that is filled, at every distance from an element. */
+static void test_items_inside_the_memory(void **state)
+{
+	(void)state;
+	for (int i = 0; i < effort(200); i++) {
+		struct oracle oracle;
+		const unsigned char *first;
+
+		oracle_open(&oracle, fixture.context, PLACE_DEVICE, MEMORY_SIZE);
+		first = first_byte(&oracle);
+		if (first)
+			fill_with_own_bytes(&oracle, first);
+		oracle_close(&oracle);
+		if (!first)
+			skip();
+		fixture.cases++;
+	}
+}
+
 static void test_refusals(void **state)
 {
 	static const int64_t shape[] = { 3, 3 }, strides[] = { 4, 4 };
@@ -239,6 +290,7 @@ int fill_group(void)
 		TEST(test_order),
 		TEST(test_large),
 		TEST(test_large_items),
+		TEST(test_items_inside_the_memory),
 		TEST(test_refusals),
 	};
 
