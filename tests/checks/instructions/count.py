@@ -29,11 +29,12 @@ TOLERANCE = 0.03
 ALLOWANCE = 15
 
 
+# getenv() looks at every variable that there is, so the program gets these and no others.
+VARIABLES = ("PATH", "BI_CUDA_LIBRARY", "BI_NVRTC_LIBRARY", "OCL_ICD_VENDORS", "POCL_CACHE_DIR", "POCL_DEVICES")
+
+
 def environment():
-    """The variables that the program needs. getenv() looks at all that there are, so others would be counted."""
-    names = ("PATH", "HOME", "LD_LIBRARY_PATH")
-    prefixes = ("BI_", "OCL_", "POCL_")
-    return {name: value for name, value in os.environ.items() if name in names or name.startswith(prefixes)}
+    return {name: os.environ[name] for name in VARIABLES if name in os.environ}
 
 
 def run(command, folder):

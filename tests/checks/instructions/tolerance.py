@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The rules of count.py: which instructions are counted, which changes of a count pass, and which words explain a failure."""
+"""The rules of count.py: which variables the program gets, which instructions are counted, which changes of a count pass,
+and which words explain a failure."""
+import os
 import unittest
+from unittest import mock
 
-from count import count, judge
+from count import count, environment, judge
 
 # Each number is a power of ten of its own, so that the total tells which lines were counted.
 DUMP = """
@@ -33,6 +36,14 @@ cfn=malloc
 calls=1 5
 7 2000000
 """
+
+
+class Environment(unittest.TestCase):
+    def test_a_variable_that_the_program_does_not_need_changes_no_count(self):
+        with mock.patch.dict(os.environ, {"PATH": "/bin", "POCL_DEVICES": "basic"}, clear=True):
+            needed = environment()
+            os.environ.update(HOME="/", BI_TEST_EFFORT="100", POCL_DEBUG="1")
+            self.assertEqual(environment(), needed)
 
 
 class Count(unittest.TestCase):
