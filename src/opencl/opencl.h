@@ -22,7 +22,7 @@ struct bi__opencl {
 	pthread_mutex_t lock; /* guards the members below */
 	cl_program program; /* the kernels; NULL until a kernel is needed */
 	unsigned built, loaded;
-	struct bi__opencl_spare *spares; /* the out-of-order queues of closed streams (order.c) */
+	struct bi__opencl_spare *spares; /* queues of closed streams (order.c) */
 };
 
 /*
@@ -76,7 +76,7 @@ uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes);
  */
 unsigned long long bi__opencl_releases(void);
 
-/* Releases the out-of-order queues of closed streams (order.c). Called when the context is closed. */
+/* Releases the queues of closed streams (order.c). Called when the context is closed. */
 void bi__opencl_release_spares(struct bi__opencl *opencl);
 
 /* The operations of the table in backend.c: X(member of struct bi__backend, function). */

@@ -84,16 +84,20 @@ static int enqueue_marker(cl_command_queue queue, cl_event *event, struct bi_err
 	return rc;
 }
 
+/* Which queues are kept. A later stream reuses those that the library created. */
+enum kind { IN_ORDER, OUT_OF_ORDER, OUT_OF_ORDER_OF_CALLER };
+
 /*
- * An out-of-order queue of a closed stream. Intel's CPU driver deadlocks if such a queue is destroyed before its work
- * has ended, even for some time after its events are complete. Therefore the library keeps its reference until it is
- * the last one and the work has ended, and releases it after clFinish: when the context is closed, or when many queues
- * are kept. A later stream reuses a queue of the library.
+ * A queue of a closed stream. AMD's driver waits for the work of a queue that is released. Intel's CPU driver deadlocks
+ * if an out-of-order queue is destroyed before its work has ended, even for some time after its events are complete.
+ * Therefore the library keeps its reference to a queue that it created until the context is closed. It keeps its
+ * reference to an out-of-order queue of the caller until it is the last one and the work has ended, and releases it when
+ * the context is closed, or when many queues are kept. Out-of-order queues are released after clFinish.
  */
 struct bi__opencl_spare {
 	struct bi__opencl *opencl;
 	cl_command_queue queue;
-	bool wrapped; /* the caller created the queue, so other streams do not reuse it */
+	enum kind kind;
 	cl_event end; /* of all work; NULL: the caller has a reference, and can enqueue more */
 	struct bi__opencl_spare *next;
 };
@@ -103,7 +107,7 @@ static bool is_last_reference(const struct bi__opencl_spare *spare)
 {
 	cl_uint references = 0;
 
-	if (!spare->wrapped)
+	if (spare->kind != OUT_OF_ORDER_OF_CALLER)
 		return true;
 	bi__cl->GetCommandQueueInfo(spare->queue, CL_QUEUE_REFERENCE_COUNT, sizeof(references), &references, NULL);
 	return references == 1;
@@ -120,12 +124,12 @@ static bool has_ended(struct bi__opencl_spare *spare)
 }
 
 /* Removes a queue whose work has ended from the list, and returns it. Returns NULL if there is none. */
-static struct bi__opencl_spare *take_spare(struct bi__opencl *opencl, bool wrapped)
+static struct bi__opencl_spare *take_spare(struct bi__opencl *opencl, enum kind kind)
 {
 	struct bi__opencl_spare *spare, **link = &opencl->spares;
 
 	pthread_mutex_lock(&opencl->lock);
-	while ((spare = *link) && (spare->wrapped != wrapped || !has_ended(spare)))
+	while ((spare = *link) && (spare->kind != kind || !has_ended(spare)))
 		link = &spare->next;
 	if (spare)
 		*link = spare->next;
@@ -157,7 +161,7 @@ static int put_spare(struct bi__opencl_spare *spare)
 
 static void free_spare(struct bi__opencl_spare *spare)
 {
-	if (spare->end || !spare->wrapped)
+	if (spare->kind == OUT_OF_ORDER || (spare->kind == OUT_OF_ORDER_OF_CALLER && spare->end))
 		bi__cl->Finish(spare->queue);
 	bi__opencl_event_release((uintptr_t)spare->end);
 	bi__cl->ReleaseCommandQueue(spare->queue);
@@ -176,19 +180,19 @@ void bi__opencl_release_spares(struct bi__opencl *opencl)
 /* Gives the stream a queue of a closed stream. Returns false if there is none whose work has ended. */
 static bool reuse_spare(struct bi__opencl *opencl, struct bi__queue *queue)
 {
-	struct bi__opencl_spare *spare = take_spare(opencl, false);
+	struct bi__opencl_spare *spare = take_spare(opencl, queue->out_of_order ? OUT_OF_ORDER : IN_ORDER);
 
 	if (!spare)
 		return false;
 	bi__opencl_event_release((uintptr_t)spare->end);
-	*spare = (struct bi__opencl_spare){ .opencl = opencl, .queue = spare->queue };
+	*spare = (struct bi__opencl_spare){ .opencl = opencl, .queue = spare->queue, .kind = spare->kind };
 	queue->native = (uintptr_t)spare->queue;
 	queue->state = spare;
 	return true;
 }
 
-/* Prepares the closing of an out-of-order stream. On failure, releases the reference to its queue. */
-static int prepare_spare(struct bi__opencl *opencl, struct bi__queue *queue, bool wrapped, struct bi_error *err)
+/* Prepares the closing of a stream whose queue will be kept. On failure, releases the reference to its queue. */
+static int prepare_spare(struct bi__opencl *opencl, struct bi__queue *queue, enum kind kind, struct bi_error *err)
 {
 	struct bi__opencl_spare *spare = malloc(sizeof(*spare));
 
@@ -197,7 +201,7 @@ static int prepare_spare(struct bi__opencl *opencl, struct bi__queue *queue, boo
 		bi__cl->ReleaseCommandQueue(queue_handle(queue));
 		return bi__fail(err, BI_ENOMEM, "no memory for a stream");
 	}
-	*spare = (struct bi__opencl_spare){ .opencl = opencl, .queue = queue_handle(queue), .wrapped = wrapped };
+	*spare = (struct bi__opencl_spare){ .opencl = opencl, .queue = queue_handle(queue), .kind = kind };
 	return BI_OK;
 }
 
@@ -207,12 +211,16 @@ int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *qu
 	int rc;
 
 	queue->kind = BI_ORDER_OPENCL;
-	if (!wrapped && queue->out_of_order && reuse_spare(device->state, queue))
+	if (!wrapped && reuse_spare(device->state, queue))
 		return BI_OK;
 	rc = wrapped ? wrap_queue(device->state, queue, err) : create_queue(device->state, queue, err);
-	if (rc || !queue->out_of_order)
+	if (rc || (wrapped && !queue->out_of_order))
 		return rc;
-	return prepare_spare(device->state, queue, wrapped, err);
+	return prepare_spare(device->state, queue,
+			     wrapped             ? OUT_OF_ORDER_OF_CALLER :
+			     queue->out_of_order ? OUT_OF_ORDER :
+						   IN_ORDER,
+			     err);
 }
 
 /* If more queues are kept, those of the caller whose work has ended are released. */
@@ -228,7 +236,7 @@ int bi__opencl_stream_close(struct bi__queue *queue)
 		bi__cl->ReleaseCommandQueue(queue_handle(queue));
 		free(spare);
 	}
-	for (; count >= MOST_SPARES && (spare = take_spare(opencl, true)); waits++)
+	for (; count >= MOST_SPARES && (spare = take_spare(opencl, OUT_OF_ORDER_OF_CALLER)); waits++)
 		free_spare(spare);
 	return waits;
 }

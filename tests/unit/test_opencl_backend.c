@@ -1610,20 +1610,25 @@ static void test_wait_asks_nothing_more(void **unused)
 	close_opened(&opened);
 }
 
-/* A closed stream leaves its out-of-order queue to a later stream once its work has ended; the context finishes it. */
-static void test_out_of_order_queues_are_kept(void **unused)
+/*
+ * A closed stream leaves its queue to a later stream of the same order once its work has ended. The context releases
+ * the queue, and finishes an out-of-order one before.
+ */
+static void check_kept_queues(int out_of_order)
 {
-	struct bi__queue first = { .out_of_order = 1 }, second = first, third = first;
+	struct bi__queue first = { .out_of_order = out_of_order }, second = first, third = first;
+	struct bi__queue other = { .out_of_order = !out_of_order };
 	struct opened opened;
 	cl_event event;
 	int is_alone;
 
-	(void)unused;
 	open_default(&opened);
 	is_alone = is_synchronous(&opened);
 	OK(backend->order.stream_open(&opened.state, &first, &error));
 	backend->order.stream_close(&first);
 	assert_int_equal(driver()->clFinish((cl_command_queue)first.native), CL_SUCCESS);
+	OK(backend->order.stream_open(&opened.state, &other, &error));
+	assert_true(other.native != first.native);
 	layer.reset();
 	OK(backend->order.stream_open(&opened.state, &second, &error));
 	assert_true(second.native == first.native);
@@ -1638,11 +1643,19 @@ static void test_out_of_order_queues_are_kept(void **unused)
 		second = third;
 	}
 	backend->order.stream_close(&second);
+	backend->order.stream_close(&other);
 	assert_int_equal(layer.count("clReleaseCommandQueue"), 0);
 	assert_int_equal(layer.host_waits(), 0);
 	close_opened(&opened);
-	assert_int_equal(layer.count("clFinish"), is_alone ? 1 : 2);
-	assert_int_equal(layer.count("clReleaseCommandQueue"), is_alone ? 2 : 3);
+	assert_int_equal(layer.count("clFinish"), out_of_order && !is_alone ? 2 : 1);
+	assert_int_equal(layer.count("clReleaseCommandQueue"), is_alone ? 3 : 4);
+}
+
+static void test_queues_are_kept(void **unused)
+{
+	(void)unused;
+	check_kept_queues(0);
+	check_kept_queues(1);
 }
 
 /* Wraps an out-of-order queue of which the stream has the only reference then. */
@@ -2015,7 +2028,7 @@ int main(void)
 		cmocka_unit_test(test_same_kernel_object_is_never_shared),
 		cmocka_unit_test(test_program_files),
 		cmocka_unit_test(test_queues),
-		cmocka_unit_test(test_out_of_order_queues_are_kept),
+		cmocka_unit_test(test_queues_are_kept),
 		cmocka_unit_test(test_last_reference_to_an_out_of_order_queue),
 		cmocka_unit_test(test_order_across_queues),
 		cmocka_unit_test(test_wait_holds_back),
