@@ -386,7 +386,8 @@ enum bi_plan_kind {
  * A copy in canonical form: a nest of loops that moves `unit` bytes each time. Extents of 1 are removed, the
  * destination is written forwards, its strides fall from axis to axis, axes that continue each other are joined, and
  * elements that are neighbours on both sides form one unit. Two pairs of layouts that move the same bytes have the same
- * plan. The exception is a destination with interleaved axes, which no view of a dense array has.
+ * plan, but pairs with another size of an element may have ROWS instead of STRIDED. The exception is a destination with
+ * interleaved axes, which no view of a dense array has.
  */
 struct bi_plan {
 	int kind;                       /* enum bi_plan_kind */

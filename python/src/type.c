@@ -25,14 +25,16 @@ static PyMethodDef methods[] = {
 	{ "__exit__", bip_exit, METH_VARARGS,
 	  "__exit__($self, *args)\n--\n\n"
 	  "release(). Waits first for pending work on memory whose producer named no stream, and on host memory." },
+	{ "__complex__", bip_complex, METH_NOARGS,
+	  "__complex__($self)\n--\n\nReturns the only element. TypeError for an array with another number of elements." },
 	{ "acquire", bip_acquire, METH_O,
 	  "acquire($self, stream, /)\n--\n\n"
 	  "Work that is enqueued on the stream from now on waits for the work that is pending on the memory.\n"
-	  "TypeError if the stream is None or not a stream of the memory's device." },
+	  "TypeError for an object that is no stream, ValueError for a stream of another context or device." },
 	{ "hand_back", bip_hand_back, METH_O,
 	  "hand_back($self, stream, /)\n--\n\n"
 	  "Later work on the memory waits for the work that is now on the stream.\n"
-	  "TypeError if the stream is None or not a stream of the memory's device." },
+	  "TypeError for an object that is no stream, ValueError for a stream of another context or device." },
 	{ "synchronize", bip_synchronize, METH_NOARGS,
 	  "synchronize($self)\n--\n\n"
 	  "Waits until all work on the memory is complete. DriverError if some of it failed." },

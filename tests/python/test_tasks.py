@@ -79,14 +79,15 @@ def test_iteration_is_that_of_numpy(array):
 
 def test_one_element_is_a_number(array):
     for one in (array[1, 2, 3], array[1:, 2:, 3:]):
-        assert bool(one) and int(one) == 23 and float(one) == 23.0
+        assert bool(one) and int(one) == 23 and float(one) == 23.0 and complex(one) == 23
     assert not array[0, 0, 0]
+    assert complex(bi.full((), 1 + 2j, device="host")) == 1 + 2j
     assert operator.index(bi.full((), 3, device="host")) == 3
     with pytest.raises(TypeError):
         operator.index(array[0, 0, 0])
     with pytest.raises(TypeError, match="without axes"):
         operator.index(bi.full((1, 1), 3, device="host"))
-    for convert in (bool, int, float):
+    for convert in (bool, int, float, complex):
         with pytest.raises(TypeError, match="24 elements"):
             convert(array)
 

@@ -1,5 +1,5 @@
 /*
- * An array as an operand: int(), float(), bool(), and the operators and methods of libraries that compute, which name
+ * An array as an operand: int(), float(), complex(), bool(), and the operators and methods of libraries that compute, which name
  * those libraries.
  */
 #include <string.h>
@@ -52,6 +52,18 @@ static int truth_of(PyObject *self)
 
 CONVERSION(int_of, "int", PyNumber_Long)
 CONVERSION(float_of, "float", PyNumber_Float)
+
+static PyObject *call_complex(PyObject *element)
+{
+	return PyObject_CallOneArg((PyObject *)&PyComplex_Type, element);
+}
+
+CONVERSION(complex_of, "complex", call_complex)
+
+PyObject *bip_complex(PyObject *self, PyObject *Py_UNUSED(none))
+{
+	return complex_of(self);
+}
 
 /*
  * Raises TypeError for an array with axes, as NumPy does: bytes() and bytearray() try __index__ before the buffer

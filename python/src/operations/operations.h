@@ -97,6 +97,7 @@ extern PyTypeObject bip_map_type;
 /* Operators ---------------------------------------------------------------------------------------- numbers.c */
 
 extern PyNumberMethods bip_number_methods;
+PyObject *bip_complex(PyObject *self, PyObject *none);
 
 /* Functions of _array.py ------------------------------------------------------------------------- in_python.c */
 

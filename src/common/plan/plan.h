@@ -7,7 +7,8 @@
  * steps may run in any order, since no byte of the destination belongs to two elements.
  *
  * Canonical means that two pairs of layouts have the same plan if they move the same bytes to the same places. The
- * order, the signs and the splitting of axes do not matter, nor do extents of 1. This holds if the axes of the
+ * order, the signs and the splitting of axes do not matter, nor do extents of 1. Only the kind depends on the size of an
+ * element: units of several elements are ROWS, units of one are STRIDED. This holds if the axes of the
  * destination nest: each stride is at least as large as the range of bytes that all axes with smaller strides cover.
  * Every view of a dense array has such axes. Two axes that continue each other are then neighbours after the sort, so
  * only neighbours have to be merged.
