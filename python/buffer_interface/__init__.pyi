@@ -68,112 +68,38 @@ _Protocol: TypeAlias = Literal[
     "array_struct",
 ]
 
-class InvalidArrayError(BufferError, ValueError):
-    """The description of an array by its producer is wrong, or the array was released."""
+# Import
 
-class UnsupportedError(BufferError, NotImplementedError):
-    """The array cannot be imported or exported in this way."""
+def buffer_interface(
+    obj: _Array,
+    /,
+    *,
+    stream: _Stream | None = None,
+    producer_stream: _Stream | None = None,
+    sync: bool = True,
+    writable: bool | None = None,
+    mask: Literal["refuse", "keep"] = "refuse",
+    check: bool = True,
+    trust: bool = False,
+    protocol: _Protocol | None = None,
+    copy: bool = False,
+) -> BufferInterface:
+    """Returns an array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.
 
-class UnsupportedTypeError(InvalidArrayError, UnsupportedError, TypeError):
-    """The library, or a protocol, does not have the element type."""
+    Work enqueued on `stream` from now on waits for the producer's work. At the end of a `with` block the producer's later
+    work waits for the work on `stream`. producer_stream is the stream of the producer's work. sync=False: the library orders
+    nothing. check=False: the driver does not check pointers.
+    """
 
-class DriverError(RuntimeError):
-    """A device or its driver failed."""
+def asarray(
+    obj: _Array, *, dtype: DTypeLike | None = None, device: _Device | None = None, copy: bool | None = None
+) -> BufferInterface:
+    """Returns any array as a BufferInterface. It is copied if it is not on `device`, or if copy is True."""
 
-    vendor: int
-    """The driver's own code, or 0 if there is none."""
+def from_dlpack(x: _Array, /, *, device: _Device | None = None, copy: bool | None = None) -> BufferInterface:
+    """Returns an array of a library with DLPack, on `device` if it is given."""
 
-@final
-class Device(structseq[Any], tuple[str, str, str, str, str, int | None, tuple[str, ...], bool, str, str, int, int]):
-    """A device, or a backend that cannot be used. A named tuple that devices() returns."""
-
-    __match_args__: Final = (
-        "spec",
-        "name",
-        "backend",
-        "platform",
-        "kind",
-        "memory",
-        "capabilities",
-        "usable",
-        "reason",
-        "version",
-        "platform_number",
-        "ordinal",
-    )
-
-    @property
-    def spec(self) -> str:
-        """Device string of this device: 'opencl:0:1', 'cuda:1'."""
-    @property
-    def name(self) -> str: ...
-    @property
-    def backend(self) -> str:
-        """'host', 'opencl' or 'cuda'."""
-    @property
-    def platform(self) -> str:
-        """Name of the platform, or '' if the backend has none."""
-    @property
-    def kind(self) -> str:
-        """'host', 'cpu', 'gpu', 'accelerator' or 'other'."""
-    @property
-    def memory(self) -> int | None:
-        """Bytes of memory, or None if not known."""
-    @property
-    def capabilities(self) -> tuple[str, ...]:
-        """Some of 'async', 'unified', 'out-of-order', 'profiling', 'svm', 'native-copy', 'external-memory'."""
-    @property
-    def usable(self) -> bool:
-        """False if the device cannot be used: then only spec, backend and reason are set."""
-    @property
-    def reason(self) -> str:
-        """Why the device cannot be used, or ''."""
-    @property
-    def version(self) -> str:
-        """Version that the driver reports."""
-    @property
-    def platform_number(self) -> int:
-        """Number of the OpenCL platform, or 0."""
-    @property
-    def ordinal(self) -> int:
-        """Number of the device on its platform."""
-
-@final
-class Handle:
-    """The handle of an array's memory. It keeps the memory alive. int() returns the cl_mem, or the address of the first element."""
-
-    @property
-    def int_ptr(self) -> int:
-        """The cl_mem. AttributeError for an address."""
-    def __int__(self) -> int: ...
-    def __index__(self) -> int: ...
-
-@final
-class Mapping:
-    """The elements of an array in memory that the CPU can use. Supports the buffer protocol until close()."""
-
-    @property
-    def closed(self) -> bool: ...
-    @property
-    def mode(self) -> str:
-        """'r', 'w' or 'rw'."""
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Element type. For a type that the buffer protocol cannot name, buffers have elements of one byte and one more axis."""
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def strides(self) -> tuple[int, ...]: ...
-    def numpy(self) -> NDArray[Any]:
-        """Returns the mapped elements as an array of `dtype`, without a copy."""
-    def __array__(self, dtype: DTypeLike | None = None, *, copy: bool | None = None) -> NDArray[Any]: ...
-    def close(self) -> None:
-        """Ends the mapping. BufferError, and the array stays mapped, while a buffer of the mapping is in use."""
-    def __enter__(self) -> Mapping: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
-    ) -> None: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
+# Arrays
 
 @final
 class BufferInterface:
@@ -366,29 +292,44 @@ class BufferInterface:
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
-def buffer_interface(
-    obj: _Array,
-    /,
-    *,
-    stream: _Stream | None = None,
-    producer_stream: _Stream | None = None,
-    sync: bool = True,
-    writable: bool | None = None,
-    mask: Literal["refuse", "keep"] = "refuse",
-    check: bool = True,
-    trust: bool = False,
-    protocol: _Protocol | None = None,
-    copy: bool = False,
-) -> BufferInterface:
-    """Returns an array of host, OpenCL or CUDA memory as a BufferInterface, without a copy.
+@final
+class Handle:
+    """The handle of an array's memory. It keeps the memory alive. int() returns the cl_mem, or the address of the first element."""
 
-    Work enqueued on `stream` from now on waits for the producer's work. At the end of a `with` block the producer's later
-    work waits for the work on `stream`. producer_stream is the stream of the producer's work. sync=False: the library orders
-    nothing. check=False: the driver does not check pointers.
-    """
+    @property
+    def int_ptr(self) -> int:
+        """The cl_mem. AttributeError for an address."""
+    def __int__(self) -> int: ...
+    def __index__(self) -> int: ...
 
-def devices() -> list[Device]:
-    """Returns the usable devices, the best first, then those that cannot be used, with the reason."""
+@final
+class Mapping:
+    """The elements of an array in memory that the CPU can use. Supports the buffer protocol until close()."""
+
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def mode(self) -> str:
+        """'r', 'w' or 'rw'."""
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type. For a type that the buffer protocol cannot name, buffers have elements of one byte and one more axis."""
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    def numpy(self) -> NDArray[Any]:
+        """Returns the mapped elements as an array of `dtype`, without a copy."""
+    def __array__(self, dtype: DTypeLike | None = None, *, copy: bool | None = None) -> NDArray[Any]: ...
+    def close(self) -> None:
+        """Ends the mapping. BufferError, and the array stays mapped, while a buffer of the mapping is in use."""
+    def __enter__(self) -> Mapping: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+# New arrays
 
 def empty(
     shape: _Shape, dtype: DTypeLike = "float64", *, device: _Device | None = "auto", stream: _Stream | None = None
@@ -400,6 +341,11 @@ def zeros(
 ) -> BufferInterface:
     """Like empty(), with every byte set to 0."""
 
+def ones(
+    shape: _Shape, dtype: DTypeLike = "float64", *, device: _Device | None = "auto", stream: _Stream | None = None
+) -> BufferInterface:
+    """Returns a dense array in C order whose elements are 1."""
+
 def full(
     shape: _Shape, value: Any, dtype: DTypeLike | None = None, *, device: _Device | None = "auto", stream: _Stream | None = None
 ) -> BufferInterface:
@@ -407,11 +353,6 @@ def full(
 
     Without a dtype the type is NumPy's for the value.
     """
-
-def ones(
-    shape: _Shape, dtype: DTypeLike = "float64", *, device: _Device | None = "auto", stream: _Stream | None = None
-) -> BufferInterface:
-    """Returns a dense array in C order whose elements are 1."""
 
 def arange(
     start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None, *, device: _Device | None = "auto"
@@ -424,25 +365,19 @@ def empty_like(x: _Array, *, device: _Device | None = None) -> BufferInterface:
 def from_numpy(array: _Array, *, device: _Device | None = "auto") -> BufferInterface:
     """Returns a dense copy of any array on a device."""
 
-def copyto(dst: _Array, src: Any, *, stream: _Stream | None = None) -> None:
-    """Copies dst[...] = src between any arrays on any devices; src is broadcast, or a scalar.
-
-    TypeError if the element types differ: bytes are copied, not converted. A scalar is converted as fill() does.
-    """
-
-def asarray(
-    obj: _Array, *, dtype: DTypeLike | None = None, device: _Device | None = None, copy: bool | None = None
-) -> BufferInterface:
-    """Returns any array as a BufferInterface. It is copied if it is not on `device`, or if copy is True."""
-
 def shared_empty(shape: _Shape, dtype: DTypeLike = "float64") -> BufferInterface:
     """Returns a dense array in C order in host memory that several processes can use. Its elements are 0.
 
     multiprocessing passes the array, and views of it, as the same memory. Any other pickle is a copy.
     """
 
-def from_dlpack(x: _Array, /, *, device: _Device | None = None, copy: bool | None = None) -> BufferInterface:
-    """Returns an array of a library with DLPack, on `device` if it is given."""
+# Copies and views
+
+def copyto(dst: _Array, src: Any, *, stream: _Stream | None = None) -> None:
+    """Copies dst[...] = src between any arrays on any devices; src is broadcast, or a scalar.
+
+    TypeError if the element types differ: bytes are copied, not converted. A scalar is converted as fill() does.
+    """
 
 def broadcast_to(x: _Array, /, shape: _Shape) -> BufferInterface:
     """Returns a read-only view that repeats the array to a larger shape."""
@@ -470,6 +405,66 @@ def shares_memory(a: _Array, b: _Array) -> bool:
     Also returns True if the search exceeds 2**20 steps. Slices of dense arrays below 1 TiB never reach it.
     """
 
+# Devices and streams
+
+def devices() -> list[Device]:
+    """Returns the usable devices, the best first, then those that cannot be used, with the reason."""
+
+@final
+class Device(structseq[Any], tuple[str, str, str, str, str, int | None, tuple[str, ...], bool, str, str, int, int]):
+    """A device, or a backend that cannot be used. A named tuple that devices() returns."""
+
+    __match_args__: Final = (
+        "spec",
+        "name",
+        "backend",
+        "platform",
+        "kind",
+        "memory",
+        "capabilities",
+        "usable",
+        "reason",
+        "version",
+        "platform_number",
+        "ordinal",
+    )
+
+    @property
+    def spec(self) -> str:
+        """Device string of this device: 'opencl:0:1', 'cuda:1'."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def backend(self) -> str:
+        """'host', 'opencl' or 'cuda'."""
+    @property
+    def platform(self) -> str:
+        """Name of the platform, or '' if the backend has none."""
+    @property
+    def kind(self) -> str:
+        """'host', 'cpu', 'gpu', 'accelerator' or 'other'."""
+    @property
+    def memory(self) -> int | None:
+        """Bytes of memory, or None if not known."""
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """Some of 'async', 'unified', 'out-of-order', 'profiling', 'svm', 'native-copy', 'external-memory'."""
+    @property
+    def usable(self) -> bool:
+        """False if the device cannot be used: then only spec, backend and reason are set."""
+    @property
+    def reason(self) -> str:
+        """Why the device cannot be used, or ''."""
+    @property
+    def version(self) -> str:
+        """Version that the driver reports."""
+    @property
+    def platform_number(self) -> int:
+        """Number of the OpenCL platform, or 0."""
+    @property
+    def ordinal(self) -> int:
+        """Number of the device on its platform."""
+
 def join(streams: Iterable[_Stream], into: _Stream, device: _Device) -> None:
     """Work enqueued on `into` from now on waits for the work that is now on each of the streams."""
 
@@ -485,8 +480,27 @@ def set_threads(count: int, /) -> None:
     The default is the environment variable BI_THREADS, else the CPUs of this process up to 8.
     """
 
+# Other programs
+
 def pyopencl_array(array: _Array, queue: Any) -> Any:
     """Returns a pyopencl.array.Array over an array in OpenCL memory, without a copy."""
 
 def get_include() -> str:
     """Returns the folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""
+
+# Exceptions
+
+class InvalidArrayError(BufferError, ValueError):
+    """The description of an array by its producer is wrong, or the array was released."""
+
+class UnsupportedError(BufferError, NotImplementedError):
+    """The array cannot be imported or exported in this way."""
+
+class UnsupportedTypeError(InvalidArrayError, UnsupportedError, TypeError):
+    """The library, or a protocol, does not have the element type."""
+
+class DriverError(RuntimeError):
+    """A device or its driver failed."""
+
+    vendor: int
+    """The driver's own code, or 0 if there is none."""
