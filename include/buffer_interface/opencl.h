@@ -47,7 +47,8 @@ static inline int bi_opencl_event_wrap(struct bi_context *context, cl_event even
 /*
  * Wraps and retains a cl_mem whose pending work is on `stream` (NULL: nothing is pending). `release` (may be NULL) is
  * called with `release_data` when the library no longer uses it: until then, no other owner of the bytes may write
- * or free them.
+ * or free them. The flags of the cl_mem are not checked. On GPUs, strided copies and fills are kernels, and by
+ * clCreateBuffer a kernel must not write to a CL_MEM_READ_ONLY buffer or read a CL_MEM_WRITE_ONLY one.
  */
 static inline int bi_opencl_memory_wrap(struct bi_context *context, cl_mem mem, struct bi_stream *stream,
 					bi_release_fn release, void *release_data, struct bi_memory **out,
