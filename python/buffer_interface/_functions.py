@@ -65,29 +65,29 @@ def broadcast_to(x, /, shape):
     >>> buffer_interface.broadcast_to(numpy.arange(3), (2, 3)).tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    return buffer_interface(x).broadcast_to(shape)
+    return asarray(x).broadcast_to(shape)
 
 
 def expand_dims(x, /, axis=0):
     """Returns a view with new axes of one element at the positions `axis` of the result, an int or a tuple of int."""
-    return _array.expand_dims(buffer_interface(x), axis)
+    return _array.expand_dims(asarray(x), axis)
 
 
 def flip(x, /, axis=None):
     """Returns a view with the elements in reverse order along `axis`: an int, a tuple of int, or None for all axes."""
-    return _array.flip(buffer_interface(x), axis)
+    return _array.flip(asarray(x), axis)
 
 
 def moveaxis(x, source, destination, /):
     """Returns a view in which the axes `source` are at the positions `destination`, each an int or a tuple of int."""
-    return _array.moveaxis(buffer_interface(x), source, destination)
+    return _array.moveaxis(asarray(x), source, destination)
 
 
 def ravel(x, /):
     """Returns the elements along one axis in C order: a view if they are dense, else a copy."""
-    return buffer_interface(x).ravel()
+    return asarray(x).ravel()
 
 
 def squeeze(x, /, axis=None):
     """Returns a view without the axes of one element, or without those that `axis` names, an int or a tuple of int."""
-    return buffer_interface(x).squeeze(axis)
+    return asarray(x).squeeze(axis)

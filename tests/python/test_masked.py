@@ -118,3 +118,18 @@ def test_C3_readonly_is_the_mask_as_well(bi, masked):
 
 def test_C3_masked_is_said(bi, masked):
     assert repr(bi.buffer_interface(masked(), mask="keep")).endswith(", masked>")
+
+
+@pytest.mark.parametrize("call", ["broadcast_to(array, (2, 4, 16))", "expand_dims(array)", "flip(array)", "moveaxis(array, 0, 1)",
+                                  "ravel(array)", "squeeze(array)"])
+def test_C3_functions_keep_the_mask_of_a_view(bi, masked, call):
+    producer = masked()
+    host = bi.buffer_interface(producer, mask="keep").to("host")
+    host.mask.fill(0)
+    host.mask[1] = host.mask[37] = True
+    host = host.reshape(4, 16)
+    apart = bi.from_numpy(host.mask, device="host")
+    result = eval(f"bi.{call}", {"bi": bi, "array": host})
+    assert result.mask.tolist() == eval(f"bi.{call}", {"bi": bi, "array": apart}).tolist()
+    with pytest.raises(UnsupportedError, match="mask"):
+        eval(f"bi.{call}", {"bi": bi, "array": producer})
