@@ -113,7 +113,7 @@ static bool is_last_reference(const struct bi__opencl_spare *spare)
 	return references == 1;
 }
 
-/* Marks the end of the work once the caller has no reference. Returns true if the work has ended. */
+/* The first call after the caller's last reference marks the end of the work. Returns true if the work has ended. */
 static bool has_ended(struct bi__opencl_spare *spare)
 {
 	int done = 0;
@@ -149,12 +149,10 @@ static int put_spare(struct bi__opencl_spare *spare)
 	pthread_mutex_lock(&spare->opencl->lock);
 	for (; *link && (*link)->queue != spare->queue; count++)
 		link = &(*link)->next;
-	if (*link) {
+	if (*link)
 		count = -1;
-	} else {
+	else
 		*link = spare;
-		has_ended(spare);
-	}
 	pthread_mutex_unlock(&spare->opencl->lock);
 	return count;
 }

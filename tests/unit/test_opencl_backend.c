@@ -1616,19 +1616,26 @@ static void test_wait_asks_nothing_more(void **unused)
  */
 static void check_kept_queues(int out_of_order)
 {
-	struct bi__queue first = { .out_of_order = out_of_order }, second = first, third = first;
+	struct bi__queue first = { .out_of_order = out_of_order }, early = first, second = first, third = first;
 	struct bi__queue other = { .out_of_order = !out_of_order };
 	struct opened opened;
 	cl_event event;
-	int is_alone;
+	int is_alone, more;
 
 	open_default(&opened);
 	is_alone = is_synchronous(&opened);
 	OK(backend->order.stream_open(&opened.state, &first, &error));
+	layer.reset();
 	backend->order.stream_close(&first);
-	assert_int_equal(driver()->clFinish((cl_command_queue)first.native), CL_SUCCESS);
+	assert_int_equal(layer.calls(), 0);
 	OK(backend->order.stream_open(&opened.state, &other, &error));
 	assert_true(other.native != first.native);
+	/* The first time, the end of the work is marked, and may not be complete yet. */
+	OK(backend->order.stream_open(&opened.state, &early, &error));
+	more = early.native != first.native;
+	assert_int_equal(driver()->clFinish((cl_command_queue)first.native), CL_SUCCESS);
+	if (!more)
+		backend->order.stream_close(&early);
 	layer.reset();
 	OK(backend->order.stream_open(&opened.state, &second, &error));
 	assert_true(second.native == first.native);
@@ -1644,11 +1651,14 @@ static void check_kept_queues(int out_of_order)
 	}
 	backend->order.stream_close(&second);
 	backend->order.stream_close(&other);
+	if (more)
+		backend->order.stream_close(&early);
+	more += !is_alone;
 	assert_int_equal(layer.count("clReleaseCommandQueue"), 0);
 	assert_int_equal(layer.host_waits(), 0);
 	close_opened(&opened);
-	assert_int_equal(layer.count("clFinish"), out_of_order && !is_alone ? 2 : 1);
-	assert_int_equal(layer.count("clReleaseCommandQueue"), is_alone ? 3 : 4);
+	assert_int_equal(layer.count("clFinish"), out_of_order ? 1 + more : 1);
+	assert_int_equal(layer.count("clReleaseCommandQueue"), 3 + more);
 }
 
 static void test_queues_are_kept(void **unused)

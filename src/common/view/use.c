@@ -172,8 +172,10 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 	bi__order_catch_up_in_locked(step, memory);
 	if (bi__order_can_be_captured(step->stream))
 		rc = bi__order_check_capture_locked(step->stream, memory, NULL, err);
-	if (!rc && (memory->order.first_use.count || memory->order.last_use.context))
+	if (!rc && (memory->order.first_use.count || memory->order.last_use.context)) {
 		rc = bi__order_begin_locked(memory, step->stream, err);
+		*step = bi__step_on(step->stream); /* what waits for the stream so far does not wait for this */
+	}
 	if (!rc)
 		return bi__order_end_use_locked(memory, access, step, err);
 	/* The caller's work may run without order, so wait for it. After these two errors the caller has to wait. */

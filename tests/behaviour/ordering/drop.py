@@ -29,6 +29,7 @@ PAGEABLE = "bytes of pageable memory, which the simulator does not see; the spac
 EXPLAINED = {
     "row_04_events_are_let_go_with_the_first_use": (1, NOTHING),
     "row_04_first_use_waits_for_the_events": (2, AGAIN),
+    "row_04_an_end_alone_waits_for_the_events_of_each_array": (1, IMPLIED),
     "row_01_pooled_memory_is_ordered_after_its_last_owner": (1, NOTHING),
     "row_07_overlap_does_not_wait": (3, STEPS + "; " + IMPLIED),
     "row_07_overlap_goes_through_a_third": (3, STEPS + "; " + IMPLIED),

@@ -266,6 +266,42 @@ static void row_04_later_uses_wait_too(void **state)
 	bi_view_release(to);
 }
 
+/* The end of a use that had no beginning is the first use of both arrays. */
+static void row_04_an_end_alone_waits_for_the_events_of_each_array(void **state)
+{
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *made[2], *views[2], *to[2];
+	struct bi_use uses[2];
+	struct gate *gates[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct bi_event *event;
+
+		made[i] = wrap(PLACE_DEVICE, 1, nobody);
+		to[i] = wrap(PLACE_DEVICE, 2, nobody);
+		event = gated_event(setting.other, new_producer(BI_STREAM_IN_ORDER), made[i], 7, &gates[i]);
+		views[i] = wrap_again(made[i], (struct producer){ .event = event });
+		uses[i] = (struct bi_use){ views[i], BI_ACCESS_READ };
+		bi_event_release(event);
+	}
+	OK(bi_use_end(stream, uses, 2, &error));
+	for (int i = 0; i < 2; i++)
+		copy(to[i], views[i], NULL);
+	settle();
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(value_of(to[i]), 2);
+	for (int i = 0; i < 2; i++)
+		open_gate(gates[i]);
+	finish_all();
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(value_of(to[i]), 7);
+		bi_view_release(views[i]);
+		bi_view_release(made[i]);
+		bi_view_release(to[i]);
+	}
+}
+
 static void row_04_events_are_let_go_with_the_first_use(void **state)
 {
 	struct bi_event *event = complete_event(fixture.context);
@@ -359,6 +395,7 @@ int homes_rows(void)
 		ROW(row_03_work_runs_on_the_named_stream, NEED_GATE),
 		ROW(row_03_other_streams_wait_for_the_named_one, NEED_GATE),
 		ROW(row_04_first_use_waits_for_the_events, NEED_GATE),
+		ROW(row_04_an_end_alone_waits_for_the_events_of_each_array, NEED_GATE),
 		ROW(row_04_later_uses_wait_too, NEED_GATE),
 		ROW(row_04_events_are_let_go_with_the_first_use, NEED_DEVICE),
 		ROW(row_05_host_memory_is_idle, 0),
