@@ -97,6 +97,7 @@ void bi__opencl_release_spares(struct bi__opencl *opencl);
 	X(order.record, bi__opencl_record) \
 	X(order.wait, bi__opencl_wait) \
 	X(order.poll, bi__opencl_poll) \
+	X(order.drain, bi__opencl_drain) \
 	X(order.finish, bi__opencl_finish) \
 	X(order.event_wrap, bi__opencl_event_wrap) \
 	X(order.event_retain, bi__opencl_event_retain) \

@@ -1,6 +1,6 @@
 /*
- * Command queues and events. Only two functions block the calling thread: bi__opencl_poll with `block`, and
- * bi__opencl_finish.
+ * Command queues and events. Three functions block the calling thread: bi__opencl_poll with `block`,
+ * bi__opencl_drain and bi__opencl_finish.
  */
 #include "opencl/opencl.h"
 
@@ -289,6 +289,17 @@ int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 				       bi__cl_name(status), status);
 	*done = status == CL_COMPLETE;
 	return bi__cl_check(waited, "clWaitForEvents", err);
+}
+
+/* A driver fails the commands behind a failed one, markers included, while commands before it still run. */
+int bi__opencl_drain(uintptr_t event)
+{
+	cl_command_queue queue = NULL;
+
+	bi__cl->GetEventInfo((cl_event)event, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL);
+	if (queue)
+		bi__cl->Finish(queue);
+	return queue != NULL;
 }
 
 int bi__opencl_finish(struct bi__queue *queue, struct bi_error *err)

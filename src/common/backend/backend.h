@@ -135,7 +135,10 @@ struct bi__backend {
 	int copy_marks;
 	/* Bits 1 << enum bi_order_kind: the kinds of foreign streams that stream_open wraps. */
 	unsigned stream_kinds;
-	/* 1: only events report that work failed, so an importer waits for the event in addition to the stream. */
+	/*
+	 * 1: only events report that work failed, so an importer waits for the event in addition to the stream. A
+	 * failed event does not tell that the work before it has ended: `drain` waits for that.
+	 */
 	int fails_by_event;
 
 	struct {
@@ -233,6 +236,11 @@ struct bi__backend {
 		 * thread until the event is complete. Returns BI_EPRODUCER if the work before the event failed.
 		 */
 		int (*poll)(uintptr_t event, int block, int *done, struct bi_error *err);
+		/*
+		 * Blocks the calling thread until the queue of an event is empty. Returns 0 if the event has no queue,
+		 * else 1. Needed with fails_by_event.
+		 */
+		int (*drain)(uintptr_t event);
 		/* Blocks the calling thread until the queue is empty. */
 		int (*finish)(struct bi__queue *queue, struct bi_error *err);
 		/*

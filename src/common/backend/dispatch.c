@@ -318,6 +318,12 @@ int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int bloc
 	return rc;
 }
 
+int bi__dispatch_drain(const struct bi__device *device, uintptr_t event)
+{
+	return !bi__dispatch_alive(device, NULL) && device->backend->fails_by_event &&
+	       device->backend->order.drain(event);
+}
+
 int bi__dispatch_finish(const struct bi__device *device, struct bi__queue *queue, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);

@@ -72,6 +72,15 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 	return rc;
 }
 
+int bi__fence_finish(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err)
+{
+	int rc = bi__fence_block(fence, reason, err);
+
+	if (rc == BI_EPRODUCER && bi__dispatch_drain(&fence->context->device, fence->event))
+		bi__count_wait(fence->context, reason);
+	return rc;
+}
+
 int bi__fence_await(struct bi_stream *stream, enum bi__wait_reason reason, struct bi_error *err)
 {
 	struct bi__fence fence = BI__FENCE_NONE;

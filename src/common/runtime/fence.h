@@ -40,6 +40,9 @@ int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *e
 /* Blocks the calling thread until the fence is complete, and counts the wait under `reason`. */
 int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err);
 
+/* Does the same. If the work failed, also waits for the work before it, which may still run, and counts that wait. */
+int bi__fence_finish(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err);
+
 /* Blocks the calling thread until all work that is on the stream now is complete. */
 int bi__fence_await(struct bi_stream *stream, enum bi__wait_reason reason, struct bi_error *err);
 

@@ -1061,7 +1061,7 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 	bi__order_unlock(memory, NULL);
 	if (rc)
 		return rc;
-	rc = bi__fence_block(&end, reason, err);
+	rc = bi__fence_finish(&end, reason, err);
 	bi__fence_clear(&end);
 	if (!rc || rc == BI_EPRODUCER)
 		mark_complete(memory, epoch, rc == BI_EPRODUCER);
@@ -1079,7 +1079,7 @@ static int finish_last_use(const struct bi_memory *memory, enum bi__wait_reason 
 	int done, rc = check_lost(memory, err);
 
 	if (!rc)
-		rc = bi__fence_block(last_use, reason, err);
+		rc = bi__fence_finish(last_use, reason, err);
 	if (!rc || rc == BI_EPRODUCER || !stream || bi__stream_finish(stream, err))
 		return rc;
 	rc = bi__fence_query(last_use, &done, err);
@@ -1104,7 +1104,7 @@ static int finish_point(const struct bi_memory *memory, const struct bi__point *
 {
 	const struct bi__fence fence = fence_of_point(memory, point);
 
-	return bi__fence_block(&fence, BI__WAIT_FAILURE, NULL);
+	return bi__fence_finish(&fence, BI__WAIT_FAILURE, NULL);
 }
 
 int bi__order_finish_points(struct bi_memory *memory)
@@ -1117,7 +1117,7 @@ int bi__order_finish_points(struct bi_memory *memory)
 	rc = finish_point(memory, &order->written);
 	for (int i = 0; i < order->read_count && (!rc || rc == BI_EPRODUCER); i++)
 		rc = finish_point(memory, &order->reads[i]);
-	return rc == BI_EPRODUCER ? BI_OK : rc; /* work that failed is complete */
+	return rc == BI_EPRODUCER ? BI_OK : rc;
 }
 
 int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_stream *stream)

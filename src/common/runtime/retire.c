@@ -121,13 +121,15 @@ static void append_retired(struct bi_context *context, struct bi_memory *memory,
 	pthread_mutex_unlock(&context->retired.lock);
 }
 
-/* Returns 1 if the fence is complete or was made before a fork, BI_EPRODUCER if its work failed, else 0. */
+/*
+ * Returns 1 if the fence is complete or was made before a fork, BI_EPRODUCER if its work failed and has ended, else 0.
+ */
 static int has_ended(const struct bi__fence *fence)
 {
 	int done = 1, rc = bi__fence_query(fence, &done, NULL);
 
 	if (rc == BI_EPRODUCER)
-		return rc;
+		return fence->context->device.backend->fails_by_event ? 0 : rc;
 	return rc ? rc == BI_EFORK : done;
 }
 
@@ -249,7 +251,7 @@ static int is_done(struct bi_context *context, struct bi_memory *memory)
 static int wait_until_done(struct bi_context *context, struct bi_memory *memory, enum bi__wait_reason reason)
 {
 	const struct bi__fence fence = { context, memory->retirement.event };
-	int rc = bi__fence_block(&fence, reason, NULL);
+	int rc = bi__fence_finish(&fence, reason, NULL);
 
 	if (rc == BI_EPRODUCER)
 		memory->order.failed = 1;

@@ -8,7 +8,7 @@ static const char *const reasons[] = { "synchronize", "value",    "map",     "cr
 				       "close",       "pressure", "failure", "debug", "report" };
 
 /* The rows of docs/ordering.md that block the calling thread. */
-static const int waiting_rows[] = { 11, 12, 15, 16, 17, 19, 21, 25 };
+static const int waiting_rows[] = { 11, 12, 15, 16, 17, 18, 19, 21, 25 };
 
 static struct {
 	const char *name;

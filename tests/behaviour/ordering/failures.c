@@ -176,12 +176,82 @@ static void row_18_host_memory_whose_producer_fails(void **state)
 	REFUSED(BI_EPRODUCER, bi_copy(other, view, stream, &error));
 	REFUSED(BI_EPRODUCER, begin_use(view, stream, &error));
 	MORE(enqueued(), before, 0);
+	REFUSED(BI_EPRODUCER, bi_view_synchronize(view, &error));
+	expect_waits("synchronize", 2);
 	bi_event_release(work);
 	bi_event_release(failed);
 	bi_view_release(view);
 	bi_view_release(made);
 	bi_view_release(other);
 	bi_view_release(refused);
+}
+
+/*
+ * Two uses of host memory, of which the second fails while the first still runs. The end of the second fails too, and
+ * says nothing about the first.
+ */
+struct two_uses {
+	struct bi_context *context;
+	struct bi_view *view;
+	struct bi_event *events[2];
+	struct gate *slow;
+	atomic_int released;
+};
+
+static void fail_the_second_use(struct two_uses *uses)
+{
+	struct bi_stream *stream;
+	struct bi_use use = { wrap_in(uses->context, PLACE_HOST, 1, (struct producer){ .released = &uses->released }),
+			      BI_ACCESS_WRITE };
+	struct bi_view *other = wrap_in(uses->context, PLACE_DEVICE, 1, nobody);
+	struct gate *bad;
+
+	uses->view = (struct bi_view *)(uintptr_t)use.view;
+	OK(bi_stream_create(uses->context, BI_STREAM_IN_ORDER, &stream, &error));
+	OK(bi_use_begin(stream, &use, 1, &error));
+	uses->events[0] = gated_event(uses->context, stream, uses->view, 7, &uses->slow);
+	OK(bi_use_end(stream, &use, 1, &error));
+	OK(bi_use_begin(stream, &use, 1, &error));
+	uses->events[1] = gated_event(uses->context, stream, other, 8, &bad);
+	OK(bi_use_end(stream, &use, 1, &error));
+	bi_stream_release(stream);
+	fail_gate(bad);
+	settle();
+	bi_view_release(other);
+}
+
+static void row_18_synchronising_waits_for_the_work_before(void **state)
+{
+	struct two_uses uses = { .context = fixture.context };
+
+	(void)state;
+	fail_the_second_use(&uses);
+	open_gate_soon(uses.slow);
+	REFUSED(BI_EPRODUCER, bi_view_synchronize(uses.view, &error));
+	assert_true(is_open(uses.slow));
+	expect_waits("synchronize", 2);
+	assert_int_equal(value_of(uses.view), 7);
+	for (int i = 0; i < 2; i++)
+		bi_event_release(uses.events[i]);
+	bi_view_release(uses.view);
+	assert_int_equal(uses.released, 1);
+}
+
+static void row_18_released_memory_waits_for_the_work_before(void **state)
+{
+	struct two_uses uses = { .context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT) };
+
+	(void)state;
+	fail_the_second_use(&uses);
+	bi_view_release(uses.view);
+	OK(bi_context_trim(uses.context, 0, &error));
+	assert_int_equal(uses.released, 0);
+	/* PoCL still needs both events now. */
+	open_and_finish(uses.slow);
+	for (int i = 0; i < 2; i++)
+		bi_event_release(uses.events[i]);
+	close_context(uses.context, 1); /* besides clFinish */
+	assert_int_equal(uses.released, 1);
 }
 
 /*
@@ -791,6 +861,8 @@ int failures_rows(void)
 		ROW(row_18_failed_event_and_streams, NEED_OPENCL),
 		ROW(row_18_failed_event_of_host_memory, NEED_OPENCL),
 		ROW(row_18_host_memory_whose_producer_fails, NEED_GATE | NEED_OPENCL | NEED_TOLD),
+		ROW(row_18_synchronising_waits_for_the_work_before, NEED_GATE | NEED_OPENCL | NEED_TOLD),
+		ROW(row_18_released_memory_waits_for_the_work_before, NEED_GATE | NEED_OPENCL | NEED_TOLD),
 		ROW(row_18_failed_work_on_a_named_stream, NEED_GATE | NEED_OPENCL),
 		ROW(row_18_event_of_a_context_that_has_failed, NEED_SIM),
 		ROW(row_19_every_call_fails_once, NEED_COUNTS),
