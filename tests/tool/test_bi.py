@@ -484,6 +484,12 @@ class BadInputTest(BiTest):
             done = self.succeed("copy", self.path("in.npy"), self.path("out.npy"), "--device", "host")
             self.assertNotRegex(done.stdout.decode(), r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
+    def test_a_path_does_not_control_the_terminal(self):
+        path = self.write("\x1b[31m\x9b\n.npy", saved(np.arange(3)))
+        done = self.succeed("copy", path, self.path("\x07.npy"), "--device", "host")
+        self.assertNotRegex(done.stdout.decode(), r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+        self.assertEqual(len(done.stdout.splitlines()), 4)
+
     def test_missing_input(self):
         self.refuse(FAILURE, "No such file", "copy", self.path("none.npy"), self.path("out.npy"))
         self.refuse(FAILURE, "Is a directory", "copy", self.folder.name, self.path("out.npy"))

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -207,6 +208,8 @@ class CheckTest(unittest.TestCase):
                               r"          source: BufferInterface, specification: B-17\n\n1 rule is broken, ")
         self.assertLessEqual(max(map(len, out.splitlines()[1:])), 110)
         self.assertNotIn("B-9", out)
+        shutil.copy(self.path("producers.so"), self.path("\x1b[31m.so"))
+        self.assertNotIn("\x1b", self.run_check("\x1b[31m.so", "--producer", "B17_size")[1])
         code, out, _ = self.run_check("producers.so", "--all", "--json", self.path("report.json"))
         self.assertEqual(code, OK)
         self.assertRegex(out, r"\n  holds   B-9\n")

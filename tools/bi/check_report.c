@@ -6,6 +6,7 @@
 #include "check_rules.h"
 #include "json.h"
 #include "terminal.h"
+#include "text.h"
 
 #define SOURCE "BufferInterface, specification: "
 #define COLUMNS 110 /* of the text */
@@ -138,7 +139,9 @@ void check_report_text(const struct check_report *report, int is_long, FILE *out
 	int broken = check_report_broken(report), holding = count_rules(report, CHECK_HOLDS),
 	    skipped = count_rules(report, CHECK_SKIP);
 
-	fprintf(out, "%s %s\n", report->is_consumer ? "Consumer" : "Producer", report->target);
+	fputs(report->is_consumer ? "Consumer " : "Producer ", out);
+	text_print_cleaned(out, report->target, strlen(report->target));
+	fputc('\n', out);
 	for (const char *const *array = report->arrays; *array && !report->is_consumer; array++)
 		fprintf(out, "  function %s\n", *array);
 	fputc('\n', out);

@@ -312,20 +312,14 @@ static void print_cut(FILE *out, const char *text, size_t space)
 {
 	size_t left = strlen(text), shown = 0, length;
 	int is_long = utf8_length(text) > space;
-	char *cleaned = malloc(left + 1);
 	uint32_t point;
 
 	for (size_t i = 1; is_long && i < space; i++) {
 		length = utf8_decode(text + shown, left - shown, &point);
 		shown += length + !length;
 	}
-	if (cleaned) {
-		memcpy(cleaned, text, left + 1);
-		cleaned[is_long ? shown : left] = '\0';
-		text_clean(cleaned);
-		fprintf(out, "%s%s", cleaned, is_long ? "…" : "");
-	}
-	free(cleaned);
+	text_print_cleaned(out, text, is_long ? shown : left);
+	fputs(is_long ? "…" : "", out);
 }
 
 /* Prints a line such as "a.npy  <i4 (3, 4), 48 bytes". A long type is cut to the space that is left on the line. */
@@ -342,7 +336,9 @@ static void print_array(FILE *out, const char *arrow, const char *path, const st
 	for (int i = 0; i < layout.ndim; i++)
 		shape += (size_t)snprintf(NULL, 0, i ? ", %" PRId64 : "%" PRId64, layout.shape[i]);
 	taken = strlen(arrow) + utf8_length(path) + 3 + shape + strlen(size);
-	fprintf(out, "%s%s  ", arrow, path);
+	fputs(arrow, out);
+	text_print_cleaned(out, path, strlen(path));
+	fputs("  ", out);
 	print_cut(out, dtype_text(&layout, dtype), taken + 16 < columns ? columns - taken : 16);
 	fputc(' ', out);
 	print_tuple(out, layout.shape, layout.ndim);

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 void text_clean(char *text)
 {
@@ -15,6 +16,18 @@ void text_clean(char *text)
 			*c++ = '?';
 		*c = *c == '\n' ? ' ' : is_pair || iscntrl(*c) ? '?' : *c;
 	}
+}
+
+void text_print_cleaned(FILE *out, const char *text, size_t length)
+{
+	char *cleaned = calloc(length + 1, 1);
+
+	if (cleaned) {
+		memcpy(cleaned, text, length);
+		text_clean(cleaned);
+		fputs(cleaned, out);
+	}
+	free(cleaned);
 }
 
 #ifdef _WIN32

@@ -16,4 +16,7 @@ int text_close(FILE *stream, char **text, size_t *length);
 /* Replaces characters of a text of another origin that would control a terminal: "\n" by " ", others by "?". */
 void text_clean(char *text);
 
+/* Prints the first `length` bytes of a text, cleaned. Prints nothing if memory is missing. */
+void text_print_cleaned(FILE *out, const char *text, size_t length);
+
 #endif
