@@ -913,6 +913,7 @@ class OtherCommandsTest(BiTest):
                 (USAGE, r"--transpose", path, "--transpose", "1,0", "--plan"),
                 (USAGE, r"unexpected argument 'two'", path, "two"),
                 (FAILURE, r"no.npy: cannot open", self.path("no.npy"), "--plan"),
+                (FAILURE, r"/%s/no.npy: cannot open" % ("x" * 200), self.path("x" * 200 + "/no.npy")),
                 (INPUT, r"text: not a .npy file", self.write("text", b"no array"), "--plan"),
                 (INPUT, r"truncated", self.write("short", saved(np.zeros(3))[:70]), "--plan"),
                 (FAILURE, r'device "nix" names no backend', "--shape", "3", "--plan", "--device", "nix"),

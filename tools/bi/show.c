@@ -152,7 +152,7 @@ static int read_file(const struct invocation *invocation, struct bi_layout *layo
 		input_close(&file.input);
 	}
 	*code = input_exit_code(rc);
-	return rc == BI_OK ? rc : fail_about(err, path);
+	return rc;
 }
 
 /* Counts the bytes that belong to more than one element. Returns -1 if the array is too large for that. */
@@ -268,8 +268,12 @@ static int run(const struct invocation *invocation)
 	int code = EXIT_CODE_USAGE;
 
 	if (read_view(invocation, &base, &view, &code, &err) != BI_OK) {
+		if (code != EXIT_CODE_USAGE) {
+			say("%s: %s", invocation->arguments[0], err.message);
+			return code;
+		}
 		say("%s", err.message);
-		return code == EXIT_CODE_USAGE ? usage(invocation->command) : code;
+		return usage(invocation->command);
 	}
 	print_summary(&view);
 	if (invocation->values[OPTION_PLAN])
