@@ -931,6 +931,8 @@ class OtherCommandsTest(BiTest):
             (("--shape", "2", "--slice", "5"), '--slice "5": 5 is outside of axis 0, whose extent is 2'),
             (("--shape", "9223372036854775808"), "9223372036854775808 is too large; the limit is 9223372036854775807"),
             (("--shape", "0x2"), 'an integer is expected, not "0x2"'),
+            (("--shape", ""), "--shape: an integer is expected"), (("--shape", " "), "--shape: an integer is expected"),
+            (("--shape", "()", "--strides", ""), "--strides: an integer is expected"),
             (("--shape", "9223372036854775806,9"), "."), (("--shape", "3", "--offset", "-1"), "--offset"),
         ]:
             with self.subTest(words=words):

@@ -135,7 +135,8 @@ static void test_integers(void **state)
 		const char *text;
 		int count; /* -1: refused */
 	} cases[] = {
-		{ "", 0 },
+		{ "", -1 },
+		{ " ", -1 },
 		{ "()", 0 },
 		{ " ( ) ", 0 },
 		{ "4", 1 },

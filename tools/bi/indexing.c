@@ -142,7 +142,7 @@ int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, st
 	}
 	if (open && !scan_take(&scan, ')'))
 		return fail_unreadable(&scan, "')'", err);
-	if (scan_done(&scan))
+	if (scan_done(&scan) && (open || *count))
 		return BI_OK;
 	if (*count == BI_MAX_NDIM)
 		return fail(err, BI_EINVAL, "more than %d numbers", BI_MAX_NDIM);

@@ -28,8 +28,8 @@ struct selection {
 int indexing_parse(const char *text, struct bi_index items[INDEXING_MAX], int *count, struct bi_error *err);
 
 /*
- * Reads integers such as "4,6", "(4, 6)" or "(4,)". "" and "()" are no integers: *count becomes 0. Returns BI_EOVERFLOW
- * for a number above INT64_MAX or below -INT64_MAX. Returns BI_EINVAL for invalid text and for more than BI_MAX_NDIM
+ * Reads integers such as "4,6", "(4, 6)" or "(4,)". "()" is no integers: *count becomes 0. Returns BI_EOVERFLOW for a
+ * number above INT64_MAX or below -INT64_MAX. Returns BI_EINVAL for invalid or blank text and for more than BI_MAX_NDIM
  * numbers.
  */
 int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, struct bi_error *err);
