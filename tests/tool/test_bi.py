@@ -733,6 +733,8 @@ class OtherCommandsTest(BiTest):
         self.assertIn("contiguous: F", self.show("--shape", "3,4", "--strides", "4,12"))
         self.assertIn("contiguous: C and F", self.show("--shape", "()"))
         self.assertIn("no elements", self.show("--shape", "0,5"))
+        text = self.show("--shape", "1000000000000", "--dtype", "V0", "--strides", "8")
+        self.assertIn("reaches no byte; dense 0 bytes", text)
         text = self.show("--shape", "4,3", "--strides", "0,4")
         self.assertEqual(self.cells(text), [["0+3", "1+3", "2+3"]])
         self.assertIn("; 12 bytes shared by several elements", text)

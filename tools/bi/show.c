@@ -204,7 +204,7 @@ static void print_summary(const struct bi_layout *view)
 	fputs("  strides ", stdout);
 	print_tuple(stdout, view->strides, view->ndim);
 	printf("  offset %" PRId64 "\ncontiguous: %s; ", view->offset, contiguity(view));
-	if (first < end)
+	if (bi_layout_nbytes(view) > 0)
 		printf("reaches bytes %" PRId64 "..%" PRId64 ", %" PRId64 " in all; ", first, end - 1, end - first);
 	else
 		fputs("reaches no byte; ", stdout);
