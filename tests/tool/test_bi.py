@@ -564,6 +564,8 @@ class BadUsageTest(BiTest):
                     self.path("x" * 200 + "/" + "y" * 200 + "/out.npy"))
         self.refuse(FAILURE, "/proc/o.npy: cannot create a file in the directory /proc: ", "copy", self.input,
                     "/proc/o.npy")
+        self.refuse(FAILURE, "x: cannot write: File name too long", "copy", self.input, self.path("x" * 300), "--device",
+                    "nix")  # before the device is opened
         self.refuse(FAILURE, "Not a directory", "copy", self.input, self.input + "/o.npy")
         self.refuse(FAILURE, "Is a directory", "copy", self.input, self.folder.name)
         self.refuse(FAILURE, "No space left", "copy", self.input, "/dev/full", "--device", "host")

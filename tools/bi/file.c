@@ -208,6 +208,9 @@ static int open_target(struct output *output, struct bi_error *err)
 	} else if (!exists && !lstat(output->target, &link) && S_ISLNK(link.st_mode)) {
 		errno = code;
 		return fail_errno(err, "cannot follow the symbolic link");
+	} else if (!exists && code == ENAMETOOLONG) { /* the name of the temporary file is short, so mkstemp succeeds */
+		errno = code;
+		return fail_errno(err, "cannot write");
 	} else if (exists && !S_ISREG(info.st_mode)) {
 		output->fd = open(output->target, O_WRONLY | O_CLOEXEC);
 	} else if (exists && access(output->target, W_OK)) {
