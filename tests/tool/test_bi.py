@@ -660,9 +660,13 @@ class OtherCommandsTest(BiTest):
             for word in words:
                 self.assertIn(word, text)
             self.assertLessEqual(max(map(len, text.splitlines())), 80)
+            self.assertEqual(self.succeed("help", command).stdout.decode(), text)
+        self.assertEqual(self.succeed("help").stdout, self.succeed("--help").stdout)
+        self.refuse(USAGE, "unknown command 'cpoy'; did you mean 'copy'", "help", "cpoy")
 
     def test_version(self):
         self.assertRegex(self.succeed("--version").stdout.decode(), r"^bi \d+\.\d+\.\d+\n$")
+        self.refuse(USAGE, "unexpected argument 'extra'\nTry 'bi --help'", "--version", "extra")
 
     def test_devices(self):
         listing = json.loads(self.succeed("devices", "--json").stdout)

@@ -35,7 +35,8 @@ static void print_help(FILE *out)
 	      out);
 	for (const struct command *const *at = commands; *at; at++)
 		fprintf(out, "  %-8s  %s\n", (*at)->name, (*at)->summary);
-	fprintf(out, "\n'bi COMMAND --help' says more. 'bi --version' prints the version.\n\n%s", epilogue);
+	fprintf(out, "\n'bi COMMAND --help' or 'bi help COMMAND' says more.\n'bi --version' prints the version.\n\n%s",
+		epilogue);
 }
 
 static const char *command_name(const void *table, int index)
@@ -76,9 +77,19 @@ static int run_words(int count, char *const *words)
 		print_help(stderr);
 		return EXIT_CODE_USAGE;
 	}
+	if (count > 2 && !strcmp(words[1], "--version")) {
+		say("unexpected argument '%s'", words[2]);
+		fputs("Try 'bi --help'.\n", stderr);
+		return EXIT_CODE_USAGE;
+	}
 	if (!strcmp(words[1], "--version")) {
 		printf("bi %s\n", bi_version());
 		return EXIT_CODE_OK;
+	}
+	if (count > 2 && !strcmp(words[1], "help")) {
+		char option[] = "--help", *const swapped[] = { words[0], words[2], option };
+
+		return run_words(3, swapped);
 	}
 	if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h") || !strcmp(words[1], "help")) {
 		print_help(stdout);
