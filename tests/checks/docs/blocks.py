@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Compiles and runs the C programs in the documentation, and runs its `$ bi` lines; `bi show` draws what stands there.
+No `bi` line prints a note that the page lacks.
 
     blocks.py SOURCE_DIR CC LIBRARY BI [SANITIZERS]
 """
@@ -28,7 +29,7 @@ def main():
         environment = dict(os.environ, PATH=f"{Path(bi).parent}:{os.environ['PATH']}")
         for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
             for language, text in BLOCK.findall(page.read_text()):
-                steps, drawn = [], {}
+                steps, drawn, printed = [], {}, {}
                 if language == "c" and "#ifndef BUFFER_INTERFACE_CHECK_H" in text:
                     ran += 1
                     if text != (root / "include/buffer_interface/check.h").read_text():
@@ -43,12 +44,15 @@ def main():
                     parts = re.split(r"^\$ ", text, flags=re.M)[1:]
                     commands = [part.partition("\n") for part in parts if part.startswith("bi ")]
                     steps = [["sh", "-c", command] for command, _, _ in commands]
-                    drawn = {command: output for command, _, output in commands if command.startswith("bi show")}
+                    printed = {command: output for command, _, output in commands}
+                    drawn = {command: output for command, output in printed.items() if command.startswith("bi show")}
                 for step in steps:
                     code, output = run(step, cwd=work, env=environment)
                     ran += 1
                     if step[-1] in drawn and output.rstrip() != drawn[step[-1]].rstrip():
                         code, output = "draws something else", output
+                    if "bi: note: " in output and "bi: note: " not in printed.get(step[-1], ""):
+                        code = "prints a note that the page lacks"
                     if code:
                         failed += 1
                         print(f"FAILED ({code}): {page.relative_to(root)}: {' '.join(step)}\n{output}")
