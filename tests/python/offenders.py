@@ -777,6 +777,23 @@ def taken(array):
     return package.buffer_interface(array).numpy()
 
 
+def refuses_all(array):
+    raise ValueError("no")
+
+
+def numberless(array):
+    return "text"
+
+
+def of_dlpack(array):
+    return package.from_dlpack(array).numpy()
+
+
+def crashes_later(array, calls=[]):
+    calls.append(array)
+    return [0] if len(calls) == 1 else ctypes.string_at(0)
+
+
 def wrong_elements(array):
     taken(array)
     return [7]

@@ -141,6 +141,12 @@ def test_planted_consumers_are_found(rule):
         (["offenders:hangs", "--timeout", "4"], 2, "more than 4 s"),
         (["offenders:crashes"], 2, "SIGSEGV"),
         ([], 2, "give either"),
+        (["--consumer", "offenders:refuses_all"], 2, "array: a plain array is refused (ValueError: no); buffer: a plain"),
+        (["--consumer", "offenders:numberless"], 2, "the result for a plain array has no numbers"),
+        (["--consumer", "offenders:of_dlpack", "--protocol", "buffer"], 2, "buffer: a plain array is refused"),
+        (["--consumer", "offenders:taken", "--protocol", "cai"], 2, "no rule for consumers of the CUDA Array Interface"),
+        (["--consumer", "offenders:of_dlpack"], 0, "0 rules are broken"),
+        (["--consumer", "offenders:crashes_later", "--protocol", "buffer"], 1, "1 rule is broken"),
     ],
 )
 def test_command(capfd, arguments, status, words):

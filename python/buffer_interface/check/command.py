@@ -221,6 +221,10 @@ def run(options):
     except Failure as failure:
         raise Failure(f"{target}: {failure}") from None
     made = report.Report(target, bool(options.consumer), protocols, arrays, results)
+    refused = [f"{name}: {made.absent[name]}" for name, _ in made.groups if name in made.absent]
+    if options.consumer and not made.broken and len(refused) == len(made.groups) - 1:  # the last group is of all protocols
+        none = f"there is no rule for consumers of the {rules.TITLES[protocols[0]]}"
+        raise Failure(f"{target}: {'; '.join(refused) or none}")
     shown = made.text(options.all)
     for path, make in ((options.json, made.json), (options.html, made.html)):
         try:
