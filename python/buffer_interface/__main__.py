@@ -100,8 +100,7 @@ def print_json(found, default):
 def print_file(path):
     """Reads only the elements that are printed. Returns the exit status."""
     try:
-        import numpy
-
+        numpy = _array._numpy_module("show")
         with open(path, "rb") as file:
             if file.read(6) != b"\x93NUMPY":
                 raise ValueError("no .npy file; numpy.save() writes one array into such a file")
