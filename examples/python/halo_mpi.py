@@ -69,6 +69,10 @@ def main():
     parser.add_argument("--device", default="opencl")
     device = parser.parse_args().device
     comm = MPI.COMM_WORLD
+    if SIZE % comm.size:
+        if comm.rank == 0:
+            parser.error(f"{comm.size} ranks do not divide {SIZE} columns")
+        parser.exit(2)
     width = SIZE // comm.size
     first = comm.rank * width
     old = bi.from_numpy(plate()[:, first : first + width + 2], device=device)

@@ -26,3 +26,10 @@ def test_example(name):
     launcher, printed = COMMANDS[name]
     done = subprocess.run([*launcher, sys.executable, FOLDER / name], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, printed), done.stderr
+
+
+@pytest.mark.needs("libraries")
+def test_halo_refuses_a_number_of_ranks_that_does_not_divide_the_columns():
+    command = [MPIEXEC, "-n", "3", sys.executable, FOLDER / "halo_mpi.py", "--device", "host"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2 and done.stderr.count("error: 3 ranks do not divide 64 columns") == 1, done.stderr
