@@ -73,6 +73,12 @@ def test_example_builds_with_its_setup(tmp_path):
     assert load(folder / ("array_report" + SUFFIX)).total(np.arange(10.0)[::-2]) == 25
 
 
+def test_example_needs_a_setuptools_that_makes_wheels():
+    """The command bdist_wheel is part of setuptools since 70.1."""
+    assert 'requires = ["setuptools>=70.1"]' in (EXAMPLE / "pyproject.toml").read_text()
+    assert "setuptools 70.1 or later" in (EXAMPLE / "README.md").read_text()
+
+
 # What describes itself
 
 
