@@ -1,4 +1,7 @@
-/* A process whose only use of OpenCL is an adopted context: its child is refused like any other. */
+/*
+ * The child of a process that used the host alone may open OpenCL. The child of a process whose only use of OpenCL is an
+ * adopted context is refused like any other.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +24,48 @@ static cl_context make_context(void)
 	return driver()->clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
 }
 
+static int open_in_child(void)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	int rc;
+
+	options.device = "opencl";
+	rc = bi_context_open(&options, &context, NULL);
+	if (!rc)
+		bi_context_release(context);
+	return -rc;
+}
+
+static int status_of(pid_t child)
+{
+	int status;
+
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* Runs first, while no driver is open. */
+static void test_child_of_the_host(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	pid_t child;
+
+	(void)state;
+	options.device = "host";
+	assert_int_equal(bi_context_open(&options, &context, NULL), BI_OK);
+	child = fork();
+	if (child == 0) {
+		alarm(60);
+		_exit(open_in_child());
+	}
+	assert_int_equal(status_of(child), BI_OK);
+	bi_context_release(context);
+}
+
 /* 0 if every call is refused. */
 static int calls_in_child(const struct bi_view *view)
 {
@@ -37,7 +82,6 @@ static void test_child(void **state)
 	cl_context handle = make_context();
 	struct bi_context *context;
 	struct bi_view *view;
-	int status;
 	pid_t child;
 
 	(void)state;
@@ -46,14 +90,11 @@ static void test_child(void **state)
 	assert_int_equal(bi_context_open(&options, &context, NULL), BI_OK);
 	assert_int_equal(bi_view_empty(context, byte, 1, &shape, &view, NULL), BI_OK);
 	child = fork();
-	assert_true(child >= 0);
 	if (child == 0) {
 		alarm(20);
 		_exit(calls_in_child(view));
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(status_of(child), 0);
 	bi_view_release(view);
 	bi_context_release(context);
 	assert_int_equal(driver()->clReleaseContext(handle), CL_SUCCESS);
@@ -61,7 +102,7 @@ static void test_child(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_child) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_child_of_the_host), cmocka_unit_test(test_child) };
 
 	return cmocka_run_group_tests_name("adopted context and fork", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* The report of a context without operations and with them, and what is counted. */
+#define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 
 #include "common/runtime/report.h"
@@ -76,11 +77,40 @@ static void operations_are_in_the_order_in_which_they_were_done(void **state)
 	bi_context_release(context);
 }
 
+#ifndef _WIN32
+static int report_in_child(void *context)
+{
+	char *report;
+	int rc;
+
+	alarm(20); /* a child that waits for the lock ends by the signal */
+	rc = bi_context_report(context, &report, NULL);
+	if (!rc)
+		bi_report_free(report);
+	return rc;
+}
+
+/* Another thread of the parent may have the lock of the pool at the moment of the fork. */
+static void a_forked_child_reports_without_the_lock_of_the_pool(void **state)
+{
+	struct bi_context *context = open_profiled(0);
+
+	(void)state;
+	pthread_mutex_lock(&context->pool.lock);
+	assert_int_equal(status_of_child(report_in_child, context), 0);
+	pthread_mutex_unlock(&context->pool.lock);
+	bi_context_release(context);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_profiling_nothing_is_recorded),
 		cmocka_unit_test(operations_are_in_the_order_in_which_they_were_done),
+#ifndef _WIN32
+		cmocka_unit_test(a_forked_child_reports_without_the_lock_of_the_pool),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,42 @@ static void code_of_the_caller_runs_in_no_scope(void **state)
 	assert_null(bi__dispatch_pause(&device->device));
 }
 
+static int closings, closings_in_a_scope;
+
+static void note_closing(void *data)
+{
+	(void)data;
+	closings++;
+	closings_in_a_scope += bi__scope_current() != NULL;
+}
+
+static void close_around(void (*close)(struct bi_context *context), struct bi_context *context)
+{
+	note_closing(NULL);
+	close(context);
+	note_closing(NULL);
+}
+
+static void a_context_that_closes_in_a_scope_calls_the_caller_in_none(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi__scope scope;
+
+	(void)state;
+	options.device = "cuda:0";
+	options.release = note_closing;
+	options.around_close = close_around;
+	OK(bi_context_open(&options, &context, &error));
+	bi__dispatch_begin(&scope, &device->device);
+	OK(bi__dispatch_finish(&device->device, &device->stream.queue, &error));
+	bi_context_release(context);
+	assert_ptr_equal(bi__scope_current(), &scope);
+	bi__dispatch_end(&scope);
+	assert_int_equal(closings, 3);
+	assert_int_equal(closings_in_a_scope, 0);
+}
+
 static void the_host_has_no_scopes(void **state)
 {
 	struct bi__scope scope;
@@ -64,6 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(captures_are_known_until_the_end),
 		cmocka_unit_test(code_of_the_caller_runs_in_no_scope),
+		cmocka_unit_test(a_context_that_closes_in_a_scope_calls_the_caller_in_none),
 		cmocka_unit_test(the_host_has_no_scopes),
 	};
 	int failed;

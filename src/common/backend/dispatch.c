@@ -112,15 +112,22 @@ int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *
 	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", device->info->spec);
 }
 
+/* 1 + bi__fork_generation of the process that opened a driver first; 0: none has. */
+static atomic_uint driver_process;
+
 /* Returns BI_EFORK in a forked child of a process that had opened a driver: the driver would hang. */
 static int check_driver(const struct bi__backend *backend, struct bi_error *err)
 {
+	unsigned process = 0, mine;
+
 	if (backend->synchronous)
 		return BI_OK;
 	bi__fork_watch();
-	if (bi__fork_generation > 0)
-		return bi__fail(err, BI_EFORK, "%s was opened before this process was forked", backend->name);
-	return BI_OK;
+	mine = bi__fork_generation + 1;
+	if (atomic_compare_exchange_strong(&driver_process, &process, mine) || process == mine)
+		return BI_OK;
+	return bi__fail(err, BI_EFORK, "a driver was opened before this process was forked, so %s cannot be opened",
+			backend->name);
 }
 
 int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,

@@ -195,6 +195,7 @@ int bi_context_open(const struct bi_options *options, struct bi_context **out, s
 	rc = check_options(options, err);
 	if (rc)
 		return rc;
+	bi__fork_watch();
 	context = new_context(options);
 	if (!context)
 		return bi__fail(err, BI_ENOMEM, "no memory for a context");
@@ -242,7 +243,6 @@ int bi_context_shared(const char *device, struct bi_context **out, struct bi_err
 	struct bi_context *present;
 	int rc;
 
-	bi__fork_watch();
 	options.device = device;
 	/* A device string may mean any device. The opened context knows which. */
 	rc = bi_context_open(&options, out, err);
@@ -308,14 +308,19 @@ static int release_reference(struct bi_context *context)
 	return atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1;
 }
 
+/* The last reference may be released in a scope of another context, and the closing calls functions of the caller. */
 void bi_context_release(struct bi_context *context)
 {
+	struct bi__scope *scope;
+
 	if (!context || !release_reference(context))
 		return;
+	scope = bi__dispatch_pause_scope();
 	if (context->around_close)
 		context->around_close(close_context, context);
 	else
 		close_context(context);
+	bi__dispatch_resume(scope);
 }
 
 const struct bi_device *bi_context_device(const struct bi_context *context)

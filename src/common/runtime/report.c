@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/backend/dispatch.h"
+#include "common/base/fork.h"
 
 struct bi__report {
 	atomic_bool paused;
@@ -241,12 +242,15 @@ static void put_waits(struct text *out, struct bi_context *context)
 	put(out, "},\n");
 }
 
+/* In a forked child, the lock of a host context may be held for ever by a thread that does not exist there. */
 static void put_pool(struct text *out, struct bi__pool *pool)
 {
-	pthread_mutex_lock(&pool->lock);
+	int is_locked = !(bi__fork_generation ? pthread_mutex_trylock(&pool->lock) : pthread_mutex_lock(&pool->lock));
+
 	put(out, "  \"pool\": {\"bytes\": %zu, \"limit\": %zu, \"hits\": %" PRIu64 ", \"misses\": %" PRIu64 "},\n",
 	    pool->bytes, pool->limit, pool->hits, pool->misses);
-	pthread_mutex_unlock(&pool->lock);
+	if (is_locked)
+		pthread_mutex_unlock(&pool->lock);
 }
 
 static void put_report(struct text *out, struct bi_context *context)
