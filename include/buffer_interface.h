@@ -770,7 +770,7 @@ enum bi_view_flag { BI_VIEW_READONLY = 1 };
 
 /*
  * Makes a view: a memory seen through a layout. A view never changes. Copies layout->descr. Retains the memory.
- * BI_EBOUNDS: a byte that the layout can reach lies outside of the memory. Owned.
+ * BI_EBOUNDS: a byte that the layout can reach lies outside of the memory, or the offset of an empty layout does. Owned.
  */
 BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs into a new prefix, moves it, and builds a program on it twice: pkg-config, and find_package.
-#     install.sh CMAKE BUILD_DIR CONSUMER_DIR CC
+# Installs into a new prefix, moves it, and builds a program on it twice: pkg-config, and find_package. Then configures
+# the library for folders outside of the prefix, and as a part of another project.
+#     install.sh CMAKE BUILD_DIR CONSUMER_DIR CC SOURCE_DIR
 set -eu
-cmake=$1 build=$2 consumer=$3 cc=$4
+cmake=$1 build=$2 consumer=$3 cc=$4 source=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$cmake" --install "$build" --prefix "$work/first" >"$work/install.log"
@@ -37,7 +38,7 @@ libdir=$(pkg-config --variable=libdir bufferinterface)
 expect "pkg-config, version" "$(pkg-config --modversion bufferinterface)"
 expect "pkg-config, shared library" "$("$work/by_pkg_config")"
 # shellcheck disable=SC2046
-"$cc" -std=c11 "$consumer/main.c" -o "$work/by_pkg_config_static" $(pkg-config --cflags bufferinterface) \
+"$cc" -std=c11 -O2 -Wall -Wextra -Werror "$consumer/main.c" -o "$work/by_pkg_config_static" $(pkg-config --cflags bufferinterface) \
     "$(find "$prefix" -name libbufferinterface.a)" -lpthread -ldl
 expect "static library" "$("$work/by_pkg_config_static")"
 unset PKG_CONFIG_PATH
@@ -46,3 +47,31 @@ unset PKG_CONFIG_PATH
 "$cmake" --build "$work/build" >"$work/build.log"
 expect "find_package, shared library" "$("$work/build/shared")"
 expect "find_package, static library" "$("$work/build/static")"
+
+must() {        # words, file
+    grep -qF -e "$1" "$2" || { echo "FAILED: $2 has no line with '$1'"; exit 1; }
+}
+
+"$cmake" -S "$source" -B "$work/absolute" -DBI_TESTS=OFF -DBI_EXAMPLES=OFF -DCMAKE_C_COMPILER="$cc" -DCMAKE_INSTALL_PREFIX=/opt/p \
+    -DCMAKE_INSTALL_LIBDIR=/opt/p/lib64 -DCMAKE_INSTALL_INCLUDEDIR=/opt/include >"$work/absolute.log"
+must 'prefix=${pcfiledir}/../..' "$work/absolute/bufferinterface.pc"
+must 'libdir=/opt/p/lib64' "$work/absolute/bufferinterface.pc"
+must 'includedir=/opt/include' "$work/absolute/bufferinterface.pc"
+must '$ORIGIN/../lib64' "$work/absolute/cmake_install.cmake"
+
+mkdir "$work/parent"
+cat >"$work/parent/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(parent C)
+include(GNUInstallDirs)
+add_custom_target(manifest)
+add_custom_target(bi)
+add_subdirectory("$source" library)
+END
+"$cmake" -S "$work/parent" -B "$work/part" -DCMAKE_C_COMPILER="$cc" >"$work/part.log"
+must '/lib' "$work/part/library/cmake_install.cmake"
+if grep -q 'README\.md' "$work/part/library/cmake_install.cmake"; then
+    echo "FAILED: a project with the library as a part installs the library's README.md among its own pages"
+    exit 1
+fi
+echo "absolute folders, part of another project: right"
