@@ -187,8 +187,8 @@ static int read_literal(struct reader *in, const char *what, const char **start,
 static int read_type(struct reader *in)
 {
 	char text[BI_DTYPE_TEXT];
-	const char *start;
-	size_t length;
+	const char *start = NULL;
+	size_t length = 0;
 	int rc = read_literal(in, "a type string", &start, &length);
 
 	if (rc)
@@ -278,8 +278,8 @@ static int read_value(struct reader *in, enum key key)
 /* Reads a key and its value. Sets the bit of the key in *seen. */
 static int read_member(struct reader *in, unsigned *seen)
 {
-	const char *start;
-	size_t length;
+	const char *start = NULL;
+	size_t length = 0;
 	unsigned key = 0;
 	int rc = read_literal(in, "a key", &start, &length);
 

@@ -848,7 +848,7 @@ static int note_write_locked(struct bi_memory *memory, struct bi__step *step, st
 	struct bi__order *order = &memory->order;
 	uint64_t stream = point_stream(step->stream);
 	const struct bi__point *entry = order->spread ? find_read_locked(memory, stream) : NULL;
-	struct bi__end *end;
+	struct bi__end *end = NULL;
 	int rc = BI_OK;
 
 	if (order->pending && !(entry && entry->seen == order->epoch + 1)) {
@@ -873,7 +873,7 @@ static int note_read_locked(struct bi_memory *memory, struct bi__step *step, str
 	struct bi__order *order = &memory->order;
 	uint64_t stream = point_stream(step->stream);
 	struct bi__point *entry;
-	struct bi__end *end;
+	struct bi__end *end = NULL;
 	int rc = spread_locked(memory, step, err);
 
 	if (rc)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs the line of README.md that builds the library without CMake, word for word, on a copy of include/ and src/.
+# Runs the line of README.md that builds the library without CMake, word for word, on a copy of include/ and src/. The
+# compiler optimises as in CMake's build type Release, which no other test has, and its common warnings are errors.
 #     plain_line.sh SOURCE_DIR
 set -eu
 root=$1
@@ -12,6 +13,9 @@ if [ "$(printf '%s\n' "$line" | wc -l)" -ne 1 ] || [ -z "$line" ]; then
 fi
 cp -R "$root/include" "$root/src" "$work"
 cd "$work"
+cc() {
+    command cc "$@" -O3 -Wall -Wextra -Werror
+}
 echo "$line"
 eval "$line"
 library=$(find . -name '*.so')
