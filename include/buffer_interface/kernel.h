@@ -252,14 +252,14 @@ __host__ __device__ constexpr char bi__class_of(const unsigned long long *) { re
 #define BI_GLOBAL
 #define BI_SHARED
 #define BI_LOCAL(type, name, count) type name[count]
-/* A barrier in a plain kernel does not compile, because only a group kernel has bi__group. */
+/* What belongs to a group does not compile in a plain kernel, because only a group kernel has bi__group. */
 #define BI_BARRIER ((void)bi__group)
 #define BI_GLOBAL_ID(axis) bi__##axis
 #define BI_GLOBAL_SIZE(axis) (bi__box->size[bi__axis_##axis])
 #define BI_LOCAL_ID(axis) (bi__##axis - bi__group->first[bi__axis_##axis])
-#define BI_LOCAL_SIZE(axis) (bi__box->group[bi__axis_##axis])
+#define BI_LOCAL_SIZE(axis) ((void)bi__group, bi__box->group[bi__axis_##axis])
 #define BI_GROUP_ID(axis) (bi__group->number[bi__axis_##axis])
-#define BI_GROUP_COUNT(axis) (bi__box->size[bi__axis_##axis] / bi__box->group[bi__axis_##axis])
+#define BI_GROUP_COUNT(axis) (bi__box->size[bi__axis_##axis] / BI_LOCAL_SIZE(axis))
 
 /* The items, or the groups, that one call runs: [first, end). Indexed by x, y, z. */
 struct bi_host_box {
@@ -317,7 +317,10 @@ static inline struct bi_host_group bi__host_group(const struct bi_host_box *box,
 	const struct bi_strides_##rank bi__strides_##name = \
 		*(const struct bi_strides_##rank *)(const void *)bi__argument->strides; \
 	BI__LOAD_ARRAY(type, name, rank)
-#define BI__LOAD_VALUE(type, name, rank) const type name = *(const type *)(bi__argument++)->data;
+/* The caller's bytes need not be aligned. */
+#define BI__LOAD_VALUE(type, name, rank) \
+	type name; \
+	__builtin_memcpy(&name, (bi__argument++)->data, sizeof(name));
 #define BI__LOAD_LOCAL(type, name, rank) type *const name = (type *)(bi__argument++)->data;
 
 #define BI__LOOP(axis, from, to) for (bi_i64 bi__##axis = (from)[bi__axis_##axis]; bi__##axis < (to)[bi__axis_##axis]; bi__##axis++)

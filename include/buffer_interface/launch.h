@@ -202,14 +202,14 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  * Every argument is checked before anything is enqueued. BI_EINVAL: the number of arguments, or the kind, the size or
  * the class of one is not the kernel's; an array for BI_IN, BI_OUT or BI_INOUT is not dense in C order; numbers of an
  * array do not begin at multiples of their size, such as those of a packed structure (types that the source defines are
- * not checked; neither is the address behind a cl_mem over host memory); the device
- * cannot use the memory of an array; the stream belongs to another native context or device; an extent of the grid is
- * not positive; a group does not divide the grid, or is larger than the device allows; grid.group is 0 for a
- * BI_GROUP_KERNEL, whose local memory and barriers need groups of a known size; local memory is larger than the device
- * allows. BI_EREADONLY: the kernel writes to a read-only view. BI_EBUSY: a memory is mapped for writing, or is mapped
- * and the kernel writes to it. BI_EPRODUCER: work of a producer that the launch waits for has failed. BI_ECAPTURE: the
- * stream and the home stream of an array do not belong to the same graph capture, or work before the capture is not
- * complete. The kernel is not enqueued then.
+ * not checked; neither is the address behind a cl_mem over host memory); the device cannot use the memory of an array;
+ * the stream belongs to another native context or device; an extent of the grid is not positive; a group does not
+ * divide the grid, or is larger than the device allows; the grid has more groups along an axis than the device allows
+ * (CUDA: 65535 along y and z); grid.group is 0 for a BI_GROUP_KERNEL, whose local memory and barriers need groups of a
+ * known size; local memory is larger than the device allows. BI_EREADONLY: the kernel writes to a read-only view.
+ * BI_EBUSY: a memory is mapped for writing, or is mapped and the kernel writes to it. BI_EPRODUCER: work of a producer
+ * that the launch waits for has failed. BI_ECAPTURE: the stream and the home stream of an array do not belong to the
+ * same graph capture, or work before the capture is not complete. The kernel is not enqueued then.
  *
  * The launch does not count as an export: the memories return to the pool. It can be captured into a CUDA graph, like a
  * copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are undefined.

@@ -25,6 +25,7 @@ typedef struct nvrtc_program *nvrtc_program;
 	X(GetNumSupportedArchs, (int *count)) \
 	X(GetSupportedArchs, (int *archs))
 
+#define INVALID_OPTION 5 /* NVRTC_ERROR_INVALID_OPTION */
 #define REFUSED 6 /* NVRTC_ERROR_COMPILATION */
 #define MOST_OPTIONS 64
 #define MOST_ARCHS 128
@@ -122,7 +123,7 @@ static int compile_program(nvrtc_program program, struct bi__source *source, int
 	if (count < 0)
 		return bi__fail(err, BI_EINVAL, "source.options has more than %d words", MOST_OPTIONS - 1);
 	source->log = read_result(program, api.GetProgramLogSize, api.GetProgramLog);
-	source->is_refused = code == REFUSED;
+	source->is_refused = code == REFUSED || code == INVALID_OPTION;
 	if (code)
 		return bi__fail_vendor(err, BI_EDRIVER, code, "nvrtcCompileProgram failed (%d)", code);
 	out->ptx = read_result(program, api.GetPTXSize, api.GetPTX);

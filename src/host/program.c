@@ -132,6 +132,7 @@ int bi__host_launch(struct bi__device_state *device, struct bi__queue *queue, co
 		    struct bi_error *err)
 {
 	struct job job = { .function = launch->kernel->state, .kernel = launch->kernel };
+	char *locals = NULL;
 
 	(void)device;
 	(void)queue;
@@ -140,15 +141,16 @@ int bi__host_launch(struct bi__device_state *device, struct bi__queue *queue, co
 	if (job.local) {
 		if (job.local > SIZE_MAX / 2 / (size_t)job.boxes)
 			return bi__fail(err, BI_ENOMEM, "%zu bytes of local memory are too many", job.local);
-		job.locals = malloc(job.local * (size_t)job.boxes);
-		if (!job.locals)
+		locals = malloc(job.local * (size_t)job.boxes + LOCAL_STEP);
+		if (!locals)
 			return bi__fail(err, BI_ENOMEM, "no %zu bytes of local memory for each of %d threads",
 					job.local, job.boxes);
+		job.locals = locals + (LOCAL_STEP - (uintptr_t)locals % LOCAL_STEP);
 	}
 	if (job.boxes == 1)
 		run_box(&job, 0);
 	else
 		bi__workers_run(job.boxes, run_box, &job);
-	free(job.locals);
+	free(locals);
 	return BI_OK;
 }

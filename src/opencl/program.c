@@ -105,7 +105,7 @@ int bi__opencl_build(struct bi__device_state *device, struct bi__source *source,
 		*program = (uintptr_t)made;
 		return BI_OK;
 	}
-	source->is_refused = code == CL_BUILD_PROGRAM_FAILURE;
+	source->is_refused = code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS;
 	free_program(made);
 	return bi__cl_check(code, "clBuildProgram", err);
 }

@@ -163,6 +163,9 @@ static int check_value(struct slot slot, const struct bi_argument *argument, str
 	if (argument->nbytes != parameter->size)
 		return FAIL(slot, err, BI_EINVAL, "is a value of %zu bytes, and the kernel takes %u bytes",
 			    argument->nbytes, parameter->size);
+	if (!argument->bytes && !argument->type_class)
+		return FAIL(slot, err, BI_EINVAL, "is a value of %zu bytes, and the pointer to them is NULL",
+			    argument->nbytes);
 	if (classes_differ(argument->type_class, parameter->type_class))
 		return FAIL(slot, err, BI_EINVAL, "is %s, and the kernel takes %s",
 			    argument->type_class == 'f' ? "a floating-point number" : "an integer",
@@ -260,8 +263,28 @@ static int64_t at_most(int64_t size, int64_t limit)
 	return size < limit ? size : limit;
 }
 
-/* Items along x of a group that the library chooses for a grid with several axes. */
+/* Items along x of a group that the library chooses for a grid with several axes, if the device allows its groups. */
 #define ITEMS_X 32
+
+static int64_t count_groups(const struct bi__kernel_launch *launch, int axis)
+{
+	return (launch->size[axis] - 1) / launch->group[axis] + 1;
+}
+
+static int has_too_many_groups(const struct bi__kernel *limits, const struct bi__kernel_launch *launch, int axis)
+{
+	return limits->most_groups[axis] && count_groups(launch, axis) > limits->most_groups[axis];
+}
+
+/* Makes groups longer along an axis that would have too many, and shorter along x. */
+static void balance_group(const struct bi__kernel *limits, struct bi__kernel_launch *launch, int axis)
+{
+	while (has_too_many_groups(limits, launch, axis) && launch->group[0] > 1 &&
+	       (size_t)launch->group[axis] * 2 <= limits->most_along[axis]) {
+		launch->group[axis] *= 2;
+		launch->group[0] /= 2;
+	}
+}
 
 static void choose_group(const struct bi__kernel *limits, struct bi__kernel_launch *launch)
 {
@@ -269,19 +292,19 @@ static void choose_group(const struct bi__kernel *limits, struct bi__kernel_laun
 	launch->group[1] = at_most(launch->size[1], limits->threads / launch->group[0]);
 	launch->group[2] = at_most(launch->size[2], limits->threads / launch->group[0] / launch->group[1]);
 	launch->group[2] = at_most(launch->group[2], (int64_t)limits->most_along[2]);
+	balance_group(limits, launch, 2);
+	balance_group(limits, launch, 1);
 }
 
 static int check_group_count(const struct bi__kernel *limits, const struct bi__kernel_launch *launch,
 			     struct bi_error *err)
 {
-	for (int i = 0; i < 3; i++) {
-		int64_t limit = limits->most_groups[i];
-		int64_t count = limit ? (launch->size[i] - 1) / launch->group[i] + 1 : 0;
-
-		if (count > limit)
-			return bi__fail(err, BI_EINVAL, "%lld groups along %c are above the limit of %lld",
-					(long long)count, "xyz"[i], (long long)limit);
-	}
+	for (int i = 0; i < 3; i++)
+		if (has_too_many_groups(limits, launch, i))
+			return bi__fail(err, BI_EINVAL,
+					"%lld groups along %c are above the limit of %lld: make the groups larger",
+					(long long)count_groups(launch, i), "xyz"[i],
+					(long long)limits->most_groups[i]);
 	return BI_OK;
 }
 

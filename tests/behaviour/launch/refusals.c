@@ -35,6 +35,8 @@ static void test_source_that_does_not_compile(void **state)
 	static const char undeclared[] = "BI_KERNEL(a, (BI_OUT(float, b)))\n{\n\tBI_DATA(b)[0] = missing;\n}\n";
 	static const char cuda[] = "extern \"C\" __global__ void f(float *x)\n{\n\t*x = threadIdx.x;\n}\n";
 	static const char bare[] = "BI_KERNEL(a, (BI_OUT(float, data)))\n{\n\tdata[0] = 1;\n}\n";
+	struct bi_program_source source = suite_source();
+	struct bi_program *program;
 
 	(void)state;
 	if (runs_functions()) {
@@ -51,6 +53,8 @@ static void test_source_that_does_not_compile(void **state)
 	assert_non_null(strstr(error.message, "missing"));
 	if (is_opencl(fixture.context))
 		refuse_text(BI_EINVAL, cuda, "does not compile");
+	source.options = "-Dfoo -banana";
+	REFUSED_FOR(BI_EINVAL, "banana", bi_program_build(fixture.context, &source, &program, &error));
 	refuse_text(BI_EINVAL, bare, "data");
 	refuse_text(BI_EINVAL, NULL, "source.text");
 }
@@ -233,6 +237,7 @@ static void test_count_kind_and_size(void **state)
 	refuse(&good, in, out, BI_LOCAL_BYTES(8), "is local memory, and the kernel takes a value");
 	refuse(&good, in, out, none, "has kind 0");
 	refuse(&good, in, out, BI_INT(1), "is a value of 4 bytes, and the kernel takes 8 bytes");
+	refuse(&good, in, out, bi_argument_bytes(NULL, 8), "is a value of 8 bytes, and the pointer to them is NULL");
 	refuse(&good, in, out, BI_DOUBLE(1), "is a floating-point number, and the kernel takes an integer");
 	refuse(&good, BI_READS(floats), out, by, "is an array of float32, and the kernel takes integers");
 	refuse(&good, BI_READS(longs), out, by, "has elements of 8 bytes (int64), and the kernel takes 4 bytes");
@@ -430,7 +435,7 @@ static void test_cuda(void **state)
 
 	(void)state;
 	if (is_cuda(fixture.context)) {
-		refuse_grid(&good, (struct bi_grid){ 2, { 70000 * 8, 32 }, { 0 } }, "70000 groups along y are above");
+		refuse_grid(&good, (struct bi_grid){ 2, { 70000 * 8, 32 }, { 8, 32 } }, "70000 groups along y are above");
 		refuse_grid(&good, (struct bi_grid){ 3, { 65, 1, 1 }, { 65, 1, 1 } }, "65 items along z is above");
 		REFUSED_FOR(BI_EINVAL, "more than 49152 bytes of local memory",
 			    bi_launch(reverse, NULL, &(struct bi_grid){ 1, { 8 }, { 8 } },
@@ -464,7 +469,7 @@ static void test_cuda(void **state)
 #define FEW_THREADS_PTX \
 	".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bi_kernel_step(\n)\n.maxntid 3, 1, 1\n{\n}\n"
 
-/* The library chooses no larger group than the kernel can have, along several axes too. */
+/* The library chooses no larger group than the kernel can have, along several axes too, and no more than 65535 of them. */
 static void test_a_group_of_few_threads(void **state)
 {
 	struct good good = make_good();
@@ -479,6 +484,8 @@ static void test_a_group_of_few_threads(void **state)
 		OK(bi_kernel_get(program, "step", &kernel, &error));
 		bi_program_release(program);
 		OK(bi_launch(kernel, NULL, &(struct bi_grid){ 2, { 4, 4 }, { 0 } },
+			     (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out), BI_INT64(1) }, 3, &error));
+		OK(bi_launch(kernel, NULL, &(struct bi_grid){ 2, { 70000, 4 }, { 0 } },
 			     (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out), BI_INT64(1) }, 3, &error));
 		OK(bi_view_synchronize(good.out, &error));
 		OK(bi_view_synchronize(good.in, &error));

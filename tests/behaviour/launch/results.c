@@ -184,6 +184,7 @@ static void test_structs_by_value(void **state)
 {
 	struct bi_kernel *kernel = get_kernel(fixture.context, "add_pair");
 	const struct pair pair = { 0.25f, 7 };
+	unsigned char unaligned[sizeof(pair) + 1];
 	struct bi_view *view;
 	float values[20];
 
@@ -195,6 +196,13 @@ static void test_structs_by_value(void **state)
 	OK(bi_view_read(view, values, sizeof(values), &error));
 	for (int i = 0; i < 20; i++)
 		assert_true(values[i] == 8.25f);
+	memcpy(unaligned + 1, &pair, sizeof(pair));
+	OK(bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 20 }, { 0 } },
+		     (struct bi_argument[]){ BI_UPDATES(view), bi_argument_bytes(unaligned + 1, sizeof(pair)) }, 2,
+		     &error));
+	OK(bi_view_read(view, values, sizeof(values), &error));
+	for (int i = 0; i < 20; i++)
+		assert_true(values[i] == 15.5f);
 	bi_view_release(view);
 	bi_kernel_release(kernel);
 }
