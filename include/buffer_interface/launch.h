@@ -44,7 +44,7 @@ struct bi_program_source {
 	const char *options;            /* for the compiler, separated by blanks, such as "-DN=4"; or NULL */
 	const struct bi_host_kernel *const *functions; /* host: the kernels; outlive the program; or NULL */
 	size_t function_count;
-	const void *image;              /* CUDA: PTX or machine code, used instead of `text`; or NULL */
+	const void *image;              /* CUDA: PTX that ends with a NUL, or machine code; used instead of `text`; or NULL */
 	char *log;                      /* receives the compiler's log, also after success; or NULL */
 	size_t log_capacity;            /* bytes at `log`; a longer log is cut */
 };
