@@ -133,12 +133,11 @@ static int to_latin1(char *text, size_t *length)
 
 static int fail_expected(const struct reader *in, const char *what)
 {
-	const ptrdiff_t left = in->end - in->at;
+	const size_t left = (size_t)(in->end - in->at);
 
 	if (!left)
 		return bi__fail(in->err, BI_EINVAL, "header: %s is expected at the end", what);
-	return bi__fail(in->err, BI_EINVAL, "header: %s is expected at \"%.*s\"", what, left < 24 ? (int)left : 24,
-			in->at);
+	return bi__fail(in->err, BI_EINVAL, "header: %s is expected at \"%s\"", what, bi__quote(in->at, left).text);
 }
 
 /* Skips white space. If the next bytes are `text`, moves behind them and returns true. */
@@ -194,7 +193,7 @@ static int read_type(struct reader *in)
 	if (rc)
 		return rc;
 	if (length >= sizeof(text))
-		return bi__fail(in->err, BI_EDTYPE, "header: \"%.24s…\" is not a type", start);
+		return bi__fail(in->err, BI_EDTYPE, "header: \"%s…\" is not a type", bi__quote(start, length).text);
 	memcpy(text, start, length);
 	text[length] = '\0';
 	rc = bi_dtype_parse(text, &in->dtype, in->err);
@@ -288,8 +287,7 @@ static int read_member(struct reader *in, unsigned *seen)
 	while (key < KEY_COUNT && (strlen(keys[key]) != length || memcmp(start, keys[key], length) != 0))
 		key++;
 	if (key == KEY_COUNT)
-		return bi__fail(in->err, BI_EINVAL, "header: unknown key \"%.*s\"", length < 24 ? (int)length : 24,
-				start);
+		return bi__fail(in->err, BI_EINVAL, "header: unknown key \"%s\"", bi__quote(start, length).text);
 	if (*seen & 1u << key)
 		return bi__fail(in->err, BI_EINVAL, "header: the key '%s' is there twice", keys[key]);
 	*seen |= 1u << key;

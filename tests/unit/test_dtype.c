@@ -241,6 +241,24 @@ static void parse_refuses_kinds_by_name(void **state)
 	}
 }
 
+static void refusals_quote_one_line(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "<f4\n\x1b[31m", "\"<f4??[31m\" is not a typestr" },
+		{ "<M8[\n]", "\"<M8[?]\": dates are not supported" },
+		{ "<f\xc3\xa9\x7f\xc2\x85", "\"<f\xc3\xa9???\" is not a typestr" },
+		{ "<f123456789012345678901\xc3\xa9", "\"<f123456789012345678901\" is not a typestr" },
+	};
+	struct bi_dtype dtype;
+	struct bi_error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+		assert_refused(bi_dtype_parse(bad[i][0], &dtype, &err), BI_EDTYPE, &err);
+		assert_string_equal(err.message, bad[i][1]);
+	}
+}
+
 static int is_sized(int type)
 {
 	return type == BI_BYTES || type == BI_UNICODE || type == BI_VOID;
@@ -619,6 +637,7 @@ int main(void)
 		cmocka_unit_test(parse_refuses_everything_else),
 		cmocka_unit_test(parse_suggests_names),
 		cmocka_unit_test(parse_refuses_kinds_by_name),
+		cmocka_unit_test(refusals_quote_one_line),
 		cmocka_unit_test(every_type_comes_back),
 		cmocka_unit_test(dlpack_triples_are_exact),
 		cmocka_unit_test(dlpack_has_no_structures_and_no_foreign_order),

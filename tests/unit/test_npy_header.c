@@ -212,6 +212,34 @@ static void test_refusals(void **state)
 	refuse(BI_EOVERFLOW, "", ENTRY("'|u1'", "False", "(4294967296, 4294967296)"));
 }
 
+/* A message shows at most 24 bytes of the file, whole characters, in one line. */
+static void test_quotes_in_messages(void **state)
+{
+	static const struct {
+		int major;
+		const char *text;
+		const char *message;
+	} cases[] = {
+		{ 1, ENTRY("'<f4'", "False", "\x1b]0;x\x07\n\n (2,)"),
+		  "header: '(' of a shape is expected at \"?]0;x??? (2,), }\"" },
+		{ 1, ENTRY("'<f4'", "False", "(2,") "\n", "header: an extent is expected at \", }?\"" },
+		{ 1, ENTRY("'<f4\n\x1b[31m'", "False", "(2,)"), "\"<f4??[31m\" is not a typestr" },
+		{ 1, ENTRY("'<f4\n\x7f\x85\x9b\xa0.....................'", "False", "(2,)"),
+		  "header: \"<f4??????\xc2\xa0.............…\" is not a type" },
+		{ 3, "{'12345678901234567890123\xc3\xa9': 1}", "header: unknown key \"12345678901234567890123\"" },
+		{ 3, "{'1234567890123456789012\xc3\xa9': 1}",
+		  "header: unknown key \"1234567890123456789012\xc3\xa9\"" },
+	};
+	struct bi_error err;
+	struct npy npy;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		assert_int_not_equal(parse(cases[i].major, cases[i].text, &npy, &err), BI_OK);
+		assert_string_equal(err.message, cases[i].message);
+	}
+}
+
 static void test_nesting_is_bounded(void **state)
 {
 	static char text[100000];
@@ -371,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_latin1_and_utf8),
 		cmocka_unit_test(test_escapes),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_quotes_in_messages),
 		cmocka_unit_test(test_nesting_is_bounded),
 		cmocka_unit_test(test_too_many_dimensions),
 		cmocka_unit_test(test_prefix),

@@ -64,3 +64,19 @@ int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *fo
 	va_end(args);
 	return status;
 }
+
+struct bi__quote bi__quote(const char *text, size_t length)
+{
+	struct bi__quote quote = { "" };
+
+	if (length >= sizeof(quote.text))
+		for (length = sizeof(quote.text) - 1; length && (text[length] & 0xc0) == 0x80;)
+			length--;
+	memcpy(quote.text, text, length);
+	for (unsigned char *c = (unsigned char *)quote.text; *c; c++)
+		if (*c < 0x20 || *c == 0x7f)
+			*c = '?';
+		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* U+0080 to U+009F */
+			*c = c[1] = '?';
+	return quote;
+}

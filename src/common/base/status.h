@@ -20,6 +20,14 @@ int bi__fail(struct bi_error *err, int status, const char *format, ...) BI__PRIN
 /* Does the same as bi__fail for a failed driver call; `vendor` is the driver's error code. */
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...) BI__PRINTF(4, 5) BI__COLD;
 
+/* The beginning of a text from outside of the library, for a message. */
+struct bi__quote {
+	char text[25];
+};
+
+/* Returns the characters in the first 24 bytes of a UTF-8 text. Each byte of a control character is '?'. */
+struct bi__quote bi__quote(const char *text, size_t length) BI__COLD;
+
 /*
  * The first check of a function that makes an object: sets the pointer *out to NULL. Returns BI_EINVAL if `out` is NULL,
  * or with the message `fault` if `is_given` is 0 because another argument is missing.

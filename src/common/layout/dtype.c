@@ -75,11 +75,6 @@ static struct bi_dtype from_size(size_t type, uint32_t item_size)
 	return (struct bi_dtype){ .item_size = item_size, .lanes = 1, .type = (uint8_t)type };
 }
 
-static int shown_length(size_t length)
-{
-	return length < 64 ? (int)length : 64;
-}
-
 int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, struct bi_dtype *out, struct bi_error *err)
 {
 	struct bi_dtype made;
@@ -197,19 +192,18 @@ int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *ou
 	struct bi_dtype read;
 
 	if (length == prefix)
-		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown_length(length), text);
+		return bi__fail(err, BI_EDTYPE, "\"%s\" is not a typestr", bi__quote(text, length).text);
 	what = refused_kind(text + prefix, length - prefix);
 	if (what)
-		return bi__fail(err, BI_EDTYPE, "\"%.*s\": %s are not supported", shown_length(length), text, what);
+		return bi__fail(err, BI_EDTYPE, "\"%s\": %s are not supported", bi__quote(text, length).text, what);
 	if (!read_number(text + prefix + 1, length - prefix - 1, &number))
-		return bi__fail(err, BI_EDTYPE, "\"%.*s\" is not a typestr", shown_length(length), text);
+		return bi__fail(err, BI_EDTYPE, "\"%s\" is not a typestr", bi__quote(text, length).text);
 	if (!find_typestr(text[prefix], number, &read))
-		return bi__fail(err, BI_EDTYPE, "\"%.*s\": no type has this kind and size", shown_length(length), text);
+		return bi__fail(err, BI_EDTYPE, "\"%s\": no type has this kind and size", bi__quote(text, length).text);
 	if (has_order(&types[read.type])) {
 		if (order == '|')
-			return bi__fail(err, BI_EDTYPE,
-					"\"%.*s\": the byte order is missing; write < or > instead of |",
-					shown_length(length), text);
+			return bi__fail(err, BI_EDTYPE, "\"%s\": the byte order is missing; write < or > instead of |",
+					bi__quote(text, length).text);
 		read.swapped = order != '=' && order != (IS_LITTLE ? '<' : '>');
 	}
 	*out = read;
