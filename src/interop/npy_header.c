@@ -25,6 +25,7 @@ static const char *const keys[KEY_COUNT] = { "descr", "fortran_order", "shape" }
 struct reader {
 	const char *at;
 	const char *end;
+	int version; /* of the format */
 	struct bi_error *err;
 	struct bi_dtype dtype;
 	char *descr; /* owned; NULL for a simple type */
@@ -236,6 +237,9 @@ static int read_extent(struct reader *in, int64_t *extent)
 	if (is_too_large)
 		return bi__fail(in->err, BI_EOVERFLOW, "header: extent %.*s is too large; the limit is %" PRId64,
 				(int)(in->at - start < 40 ? in->at - start : 40), start, INT64_MAX);
+	/* NumPy wrote long integers of Python 2 in this way. */
+	if (in->version < 3 && in->at < in->end && *in->at == 'L')
+		in->at++;
 	return BI_OK;
 }
 
@@ -379,6 +383,7 @@ int bi__npy_parse(const unsigned char *bytes, size_t size, struct bi_layout *lay
 		return rc;
 	in.at = text;
 	in.end = text + length;
+	in.version = bytes[MAGIC_SIZE];
 	rc = read_dict(&in);
 	if (!rc)
 		rc = make_layout(&in, layout, descr);

@@ -443,7 +443,7 @@ class BadInputTest(BiTest):
             ("(1,)", "(-1,)", "negative extent -1"),
             ("(1,)", "[1]", "shape"),
             ("(1,)", "(1, 2", "an extent is expected"),
-            ("(1,)", "(1L,)", "',' is expected"),
+            ("(1,)", "(1LL,)", "',' is expected"),
             ("(1,)", "(1.5,)", "',' is expected"),
             ("(1,)", "(%s)" % ("1," * 65), "more than 64 dimensions"),
             ("(1,)", "(4611686018427387904, 4)", "9223372036854775807 elements"),

@@ -106,6 +106,19 @@ static void test_spelling(void **state)
 	}
 }
 
+/* Python 2 had long integers. Format 3.0 is younger than NumPy's last version for it. */
+static void test_long_extents(void **state)
+{
+	struct npy npy;
+
+	(void)state;
+	for (int major = 1; major <= 3; major++)
+		assert_int_equal(parse(major, ENTRY("'<i4'", "False", "(2L, 3L)"), &npy, NULL),
+				 major < 3 ? BI_OK : BI_EINVAL);
+	assert_int_equal(parse(1, ENTRY("'<i4'", "False", "(2L,)"), &npy, NULL), BI_OK);
+	assert_int_equal(npy.layout.shape[0], 2);
+}
+
 static void test_the_longest_extent(void **state)
 {
 	struct npy npy;
@@ -201,7 +214,8 @@ static void test_refusals(void **state)
 	refuse(BI_EINVAL, "negative", ENTRY("'<i4'", "False", "(3, -1)"));
 	refuse(BI_EINVAL, "comma", ENTRY("'<i4'", "False", "(3)"));
 	refuse(BI_EINVAL, "True or False", ENTRY("'<i4'", "None", "(3,)"));
-	refuse(BI_EINVAL, "','", ENTRY("'<i4'", "False", "(3L,)"));
+	refuse(BI_EINVAL, "','", ENTRY("'<i4'", "False", "(3LL,)"));
+	refuse(BI_EINVAL, "an extent", ENTRY("'<i4'", "False", "(L,)"));
 	refuse(BI_EINVAL, "twice", "{'shape': (), 'shape': ()}");
 	refuse(BI_EDTYPE, "objects", ENTRY("'|O'", "False", "(3,)"));
 	refuse(BI_EDTYPE, "objects", ENTRY("[('a', '|O')]", "False", "(3,)"));
@@ -393,6 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_simple),
 		cmocka_unit_test(test_spelling),
+		cmocka_unit_test(test_long_extents),
 		cmocka_unit_test(test_the_longest_extent),
 		cmocka_unit_test(test_what_other_files_are),
 		cmocka_unit_test(test_structured),
