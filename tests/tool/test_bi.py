@@ -284,6 +284,14 @@ class CopyTest(BiTest):
                                   stderr=subprocess.PIPE, check=True)
         self.assertEqual(self.read("out.npy"), data)
 
+    def test_arrays_one_after_the_other(self):
+        with open(self.write("in.npy", saved(np.arange(2)) + saved(np.arange(3))), "rb") as file:
+            self.succeed("copy", "-", self.path("out.npy"), "--device", "host", stdin=file)
+            done = self.succeed("copy", "-", self.path("out.npy"), "--device", "host", stdin=file)
+            self.assertEqual(done.stderr, b"")
+            self.assertEqual(self.read("out.npy"), saved(np.arange(3)))
+            self.refuse(INPUT, "truncated: the file ends after 0 bytes", "copy", "-", self.path("out.npy"), stdin=file)
+
     def test_trailing_bytes_are_a_warning(self):
         path = self.write("in.npy", saved(np.arange(5)) + b"more")
         done = self.succeed("copy", path, self.path("out.npy"), "--device", "host")

@@ -37,7 +37,10 @@ int input_open(struct input *input, const char *path, struct bi_error *err)
 		input_close(input);
 		return fail_errno(err, "cannot read the size of the file");
 	}
-	input->size = S_ISREG(info.st_mode) ? (int64_t)info.st_size : -1;
+	/* Standard input may be in the middle of a file. Some file systems give a file that has bytes the size 0. */
+	input->size = S_ISREG(info.st_mode) ? (int64_t)(info.st_size - lseek(input->fd, 0, SEEK_CUR)) : -1;
+	if (input->size <= 0)
+		input->size = -1;
 	return BI_OK;
 }
 

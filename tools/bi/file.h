@@ -17,7 +17,7 @@
 
 struct input {
 	int fd;
-	int64_t size; /* bytes; -1: unknown, because the input is not a regular file */
+	int64_t size; /* bytes that are left to read; -1: unknown, as for a pipe, or given as 0 */
 };
 
 int input_open(struct input *input, const char *path, struct bi_error *err);
