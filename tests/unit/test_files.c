@@ -28,6 +28,16 @@ static int remove_folder(void **state)
 	return rmdir(folder);
 }
 
+static int no_stream;
+
+FILE *__real_fdopen(int descriptor, const char *mode);
+FILE *__wrap_fdopen(int descriptor, const char *mode);
+
+FILE *__wrap_fdopen(int descriptor, const char *mode)
+{
+	return no_stream ? NULL : __real_fdopen(descriptor, mode);
+}
+
 static int opens(void)
 {
 	FILE *file = bi__file_open_own(folder, path);
@@ -49,6 +59,19 @@ static void a_new_file_is_private(void **state)
 	assert_int_equal(facts.st_mode & 0777, 0600);
 	assert_int_equal(rename(template, path), 0);
 	assert_true(opens());
+}
+
+/* remove_folder fails if a file is left. */
+static void a_file_without_a_stream_is_removed(void **state)
+{
+	char other[64];
+
+	(void)state;
+	snprintf(other, sizeof(other), "%s/other.XXXXXX", folder);
+	no_stream = 1;
+	assert_null(bi__file_create_own(folder, other));
+	no_stream = 0;
+	assert_int_equal(access(other, F_OK), -1);
 }
 
 static void what_others_can_write_is_refused(void **state)
@@ -101,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_file_is_private),
+		cmocka_unit_test(a_file_without_a_stream_is_removed),
 		cmocka_unit_test(what_others_can_write_is_refused),
 		cmocka_unit_test(a_link_is_refused),
 		cmocka_unit_test(a_missing_folder_is_made),

@@ -101,8 +101,15 @@ FILE *bi__file_open_own(const char *directory, const char *path)
 
 FILE *bi__file_create_own(const char *directory, char *path)
 {
+	int descriptor;
+	FILE *file;
+
 	mkdir(directory, 0700);
-	return is_own_directory(directory) ? stream_of(mkstemp(path), "wb") : NULL;
+	descriptor = is_own_directory(directory) ? mkstemp(path) : -1;
+	file = stream_of(descriptor, "wb");
+	if (!file && descriptor >= 0)
+		remove(path);
+	return file;
 }
 #endif
 
