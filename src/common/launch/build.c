@@ -73,6 +73,7 @@ static int build_program(struct bi_context *context, const struct bi_program_sou
 	char *text;
 	int rc;
 
+	copy_log(wanted, "");
 	for (size_t i = 0; i < source.function_count; i++)
 		if (!source.functions[i])
 			return bi__fail(err, BI_EINVAL, "source.functions[%zu] is NULL", i);

@@ -176,8 +176,11 @@ static void test_arguments_of_programs(void **state)
 	REFUSED(BI_EINVAL, bi_program_build(fixture.context, &source, NULL, &error));
 	source.functions = (const struct bi_host_kernel *const[]){ source.functions[0], NULL };
 	source.function_count = 2;
+	source.log = name;
+	source.log_capacity = sizeof(name);
 	REFUSED_FOR(BI_EINVAL, "source.functions[1] is NULL",
 		    bi_program_build(fixture.context, &source, &program, &error));
+	assert_string_equal(name, "");
 	source.struct_size = 3;
 	REFUSED_FOR(BI_EINVAL, "source", bi_program_build(fixture.context, &source, &program, &error));
 	bi_program_release(NULL);
