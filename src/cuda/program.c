@@ -113,8 +113,8 @@ void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
 	free(unloaded);
 }
 
-/* Reads the table of a kernel from ".b8 bi_parameters_NAME[BYTES] = {1, 2, ...}". Returns NULL if there is none. */
-static struct bi_parameter *read_table(const char *ptx, const char *name)
+/* Takes the parameters from ".b8 bi_parameters_NAME[BYTES] = {1, 2, ...}". Without it, out->parameters stays NULL. */
+static int read_table(const char *ptx, const char *name, struct bi__kernel *out, struct bi_error *err)
 {
 	char label[BI__KERNEL_NAME_MAX + 32];
 	size_t nbytes, length = (size_t)snprintf(label, sizeof(label), " bi_parameters_%s[", name);
@@ -123,16 +123,20 @@ static struct bi_parameter *read_table(const char *ptx, const char *name)
 	char *at;
 
 	if (!found)
-		return NULL;
+		return BI_OK;
 	nbytes = strtoul(found + length, &at, 10);
 	at += strcspn(at, "{;");
 	if (!nbytes || nbytes % sizeof(struct bi_parameter) || *at != '{')
-		return NULL;
+		return BI_OK;
 	/* An entry of zeros ends the table, also one that is cut. */
 	bytes = calloc(1, nbytes + sizeof(struct bi_parameter));
-	for (size_t i = 0; bytes && i < nbytes && (*at == '{' || *at == ','); i++)
+	if (!bytes)
+		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
+	for (size_t i = 0; i < nbytes && (*at == '{' || *at == ','); i++)
 		bytes[i] = (unsigned char)strtoul(at + 1, &at, 10);
-	return (struct bi_parameter *)(void *)bytes;
+	out->parameters = (struct bi_parameter *)(void *)bytes;
+	out->count = bi__kernel_parameters(out->parameters);
+	return BI_OK;
 }
 
 /* Takes the parameters from the functions of the source. */
@@ -189,12 +193,9 @@ int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, cons
 		return rc;
 	rc = find_function(from->module, name, out, err);
 	bi__cuda_leave(&scope);
-	if (rc)
-		return rc;
-	out->parameters = from->ptx ? read_table(from->ptx, name) : NULL;
-	if (out->parameters)
-		out->count = bi__kernel_parameters(out->parameters);
-	else
+	if (!rc && from->ptx)
+		rc = read_table(from->ptx, name, out, err);
+	if (!rc && !out->parameters)
 		rc = copy_table(from, name, out, err);
 	if (rc)
 		return rc;

@@ -163,6 +163,7 @@ static int measure_type(const struct bi__opencl *opencl, const struct program *s
 	char more[sizeof(SIZE_KERNELS) + MOST_TEXT];
 	cl_program program = NULL;
 	cl_int code;
+	int rc;
 
 	*size = 0;
 	snprintf(more, sizeof(more), SIZE_KERNELS, type);
@@ -171,10 +172,11 @@ static int measure_type(const struct bi__opencl *opencl, const struct program *s
 		code = read_digit(opencl, program, i, size);
 	if (program)
 		bi__cl->ReleaseProgram(program);
-	return code == CL_SUCCESS && *size
-		       ? BI_OK
-		       : bi__fail_vendor(err, BI_EDRIVER, code, "the size of type '%s' cannot be found: %s", type,
-					 bi__cl_name(code));
+	if (code == CL_SUCCESS && *size)
+		return BI_OK;
+	rc = bi__cl_check(code, "clBuildProgram", NULL);
+	return bi__fail_vendor(err, rc ? rc : BI_EDRIVER, code, "the size of type '%s' cannot be found: %s", type,
+			       bi__cl_name(code));
 }
 
 static int find_type(const struct bi__opencl *opencl, const struct program *source, const char *name,

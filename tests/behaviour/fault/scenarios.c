@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "scenarios.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "buffer_interface/launch.h"
 #include "buffer_interface/npy.h"
 
+#include "cuda_sim/cuda_sim.h"
 #include "opencl_driver.h"
 
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -724,6 +726,28 @@ static void release_kernel(void *kernel)
 	bi_kernel_release(kernel);
 }
 
+/* Returns PTX with the entry and the parameters of the kernel. The simulated driver runs the C function for it. */
+static const char *simulated_image(void)
+{
+	static char image[4096];
+	const unsigned char *bytes = (const unsigned char *)bi_kernel_add.parameters;
+	const size_t nbytes = 3 * sizeof(*bi_kernel_add.parameters);
+	void *library = dlopen(getenv("BI_CUDA_LIBRARY"), RTLD_NOW | RTLD_NOLOAD), *address;
+	size_t used = (size_t)sprintf(image,
+				      ".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 "
+				      ".b8 bi_parameters_add[%zu] = {",
+				      nbytes);
+	cuda_sim_kernel_fn *announce;
+
+	for (size_t i = 0; i < nbytes; i++)
+		used += (size_t)sprintf(image + used, i ? ", %u" : "%u", bytes[i]);
+	sprintf(image + used, "};\n.visible .entry bi_kernel_add(\n)\n");
+	address = dlsym(library, "cuda_sim_kernel");
+	memcpy(&announce, &address, sizeof(address));
+	announce(&bi_kernel_add);
+	return image;
+}
+
 static struct bi_kernel *build_kernel(struct scenario_state *state)
 {
 	static const struct bi_host_kernel *const functions[] = { &bi_kernel_add };
@@ -731,19 +755,17 @@ static struct bi_kernel *build_kernel(struct scenario_state *state)
 	struct bi_program *program = NULL;
 	struct bi_kernel *kernel = NULL;
 	char log[100];
-	int rc;
 
 	source.text = kernel_text;
 	source.functions = functions;
 	source.function_count = 1;
 	source.log = log;
 	source.log_capacity = sizeof(log);
-	rc = bi_program_build(state->context, &source, &program, state->err);
-	if (rc == BI_EUNSUPPORTED) { /* the simulated CUDA driver has no compiler */
-		memset(state->err, 0, sizeof(*state->err));
-		return NULL;
+	if (!strncmp(state->device, "cuda", 4)) { /* the simulated driver has no compiler */
+		source.image = simulated_image();
+		source.functions = NULL;
 	}
-	if (!went_well(state, rc))
+	if (!went_well(state, bi_program_build(state->context, &source, &program, state->err)))
 		return NULL;
 	bi_program_release(bi_program_retain(program));
 	keep_object(state, release_program, program);

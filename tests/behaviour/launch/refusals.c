@@ -75,6 +75,22 @@ static void test_device_without_a_compiler(void **state)
 	layer.reset();
 }
 
+/* The library compiles the source again to find the size of a structure. */
+static void test_size_of_a_structure_without_memory(void **state)
+{
+	struct bi_program *program = build_suite(fixture.context);
+	struct bi_kernel *kernel;
+	struct bi_layer layer;
+
+	(void)state;
+	if (is_opencl(fixture.context) && bi_layer_open(getenv("BI_TEST_LAYER"), &layer)) {
+		layer.arm("clCreateProgramWithSource", 1, CL_OUT_OF_HOST_MEMORY);
+		REFUSED_FOR(BI_ENOMEM, "CL_OUT_OF_HOST_MEMORY", bi_kernel_get(program, "add_pair", &kernel, &error));
+		layer.reset();
+	}
+	bi_program_release(program);
+}
+
 /* The driver gives names of any length. */
 static void test_names_of_parameters(void **state)
 {
@@ -559,6 +575,7 @@ int refusals_group(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(test_source_that_does_not_compile),
 		TEST(test_device_without_a_compiler),
+		TEST(test_size_of_a_structure_without_memory),
 		TEST(test_names_of_parameters),
 		TEST(test_log_is_cut),
 		TEST(test_arguments_of_programs),
