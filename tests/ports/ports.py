@@ -183,7 +183,7 @@ def built_targets(target, short):
         return []
     units = re.search(r"test_\((.*)\)", SHORT)[1].split("|")
     units = [unit for unit in units if (ROOT / f"tests/unit/test_{unit}.c").exists()]
-    return ["bi", "contract", *(f"test_{unit}" for unit in units if unit not in left_out(target))]
+    return ["bufferinterface_command", "contract", *(f"test_{unit}" for unit in units if unit not in left_out(target))]
 
 
 def left_out(target):
