@@ -13,7 +13,7 @@ if(CMAKE_CROSSCOMPILING)
     endif()
     # They use fork, signals, mmap, dlopen, setenv, mkdtemp or aligned_alloc.
     if(WIN32)
-        list(APPEND left_out dl engine environment files fork inline_limit lines run threads tiles view workers)
+        list(APPEND left_out dl engine environment files fork inline_limit lines planes run threads tiles view workers)
     endif()
     # The caller's: what an emulator or a C library lacks.
     list(APPEND left_out ${BI_TEST_LEFT_OUT})
