@@ -252,7 +252,7 @@ __host__ __device__ constexpr char bi__class_of(const unsigned long long *) { re
 #define BI_GLOBAL
 #define BI_SHARED
 #define BI_LOCAL(type, name, count) type name[count]
-/* What belongs to a group does not compile in a plain kernel, because only a group kernel has bi__group. */
+/* These macros use bi__group. A plain kernel does not have it, so they do not compile there. */
 #define BI_BARRIER ((void)bi__group)
 #define BI_GLOBAL_ID(axis) bi__##axis
 #define BI_GLOBAL_SIZE(axis) (bi__box->size[bi__axis_##axis])

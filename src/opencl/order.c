@@ -90,9 +90,9 @@ enum kind { IN_ORDER, OUT_OF_ORDER, OUT_OF_ORDER_OF_CALLER };
 /*
  * A queue of a closed stream. AMD's driver waits for the work of a queue that is released. Intel's CPU driver deadlocks
  * if an out-of-order queue is destroyed before its work has ended, even for some time after its events are complete.
- * Therefore the library keeps its reference to a queue that it created until the context is closed. It keeps its
- * reference to an out-of-order queue of the caller until it is the last one and the work has ended, and releases it when
- * the context is closed, or when many queues are kept. Out-of-order queues are released after clFinish.
+ * Therefore the library keeps a queue that it created until the context is closed. It keeps its reference to an
+ * out-of-order queue of the caller at least until this is the last one and the work has ended. It releases such a queue
+ * when the context is closed, or when many queues are kept. Out-of-order queues are released after clFinish.
  */
 struct bi__opencl_spare {
 	struct bi__opencl *opencl;

@@ -1,6 +1,6 @@
 /*
- * An array as an operand: int(), float(), complex(), bool(), and the operators and methods of libraries that compute, which name
- * those libraries.
+ * An array as an operand: int(), float(), complex(), bool(), and the operators and methods of libraries that compute,
+ * which name those libraries.
  */
 #include <string.h>
 

@@ -6,11 +6,11 @@
  * innermost axis part of the unit. The result is a loop nest over `ndim` axes that moves `unit` bytes at each step. The
  * steps may run in any order, since no byte of the destination belongs to two elements.
  *
- * Canonical means that two pairs of layouts have the same plan if they move the same bytes to the same places. Only the
- * kind may differ: units of several elements are ROWS, units of one are STRIDED. The order, the signs and the splitting
- * of axes do not matter, nor do extents of 1. This holds if the axes of the destination nest: each stride is at least as
- * large as the range of bytes that all axes with smaller strides cover. Every view of a dense array has such axes. Two
- * axes that continue each other are then neighbours after the sort, so only neighbours have to be merged.
+ * Canonical means that two pairs of layouts have the same plan if they move the same bytes to the same places. Only
+ * the kind may differ: units of several elements are ROWS, units of one are STRIDED. The order, the signs and the
+ * splitting of axes do not matter, nor do extents of 1. This holds if the axes of the destination nest. Axes nest if
+ * each stride is at least the number of bytes that all axes with smaller strides cover. Every view of a dense array
+ * has such axes. Two axes that continue each other are then neighbours after the sort, so only neighbours are merged.
  */
 #ifndef BI_COMMON_PLAN_PLAN_H
 #define BI_COMMON_PLAN_PLAN_H

@@ -200,16 +200,16 @@ struct two_uses {
 
 static void fail_the_second_use(struct two_uses *uses)
 {
-	struct bi_stream *stream;
-	struct bi_use use = { wrap_in(uses->context, PLACE_HOST, 1, (struct producer){ .released = &uses->released }),
-			      BI_ACCESS_WRITE };
+	struct bi_view *view = wrap_in(uses->context, PLACE_HOST, 1, (struct producer){ .released = &uses->released });
 	struct bi_view *other = wrap_in(uses->context, PLACE_DEVICE, 1, nobody);
+	struct bi_use use = { view, BI_ACCESS_WRITE };
+	struct bi_stream *stream;
 	struct gate *bad;
 
-	uses->view = (struct bi_view *)(uintptr_t)use.view;
+	uses->view = view;
 	OK(bi_stream_create(uses->context, BI_STREAM_IN_ORDER, &stream, &error));
 	OK(bi_use_begin(stream, &use, 1, &error));
-	uses->events[0] = gated_event(uses->context, stream, uses->view, 7, &uses->slow);
+	uses->events[0] = gated_event(uses->context, stream, view, 7, &uses->slow);
 	OK(bi_use_end(stream, &use, 1, &error));
 	OK(bi_use_begin(stream, &use, 1, &error));
 	uses->events[1] = gated_event(uses->context, stream, other, 8, &bad);
