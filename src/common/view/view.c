@@ -146,13 +146,15 @@ static int make_word(const struct bi_view *view, struct bi__text **out, struct b
 {
 	char word[BI_DTYPE_TEXT];
 	int rc = bi_dtype_typestr(view->dtype, word, err);
+	size_t length;
 
 	if (rc)
 		return rc;
-	*out = new_text(strlen(word) + 2, err);
+	length = strlen(word) + 2;
+	*out = new_text(length, err);
 	if (!*out)
 		return BI_ENOMEM;
-	snprintf((*out)->text, sizeof(word) + 2, "\"%s\"", word);
+	snprintf((*out)->text, length + 1, "\"%s\"", word);
 	return BI_OK;
 }
 
