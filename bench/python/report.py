@@ -76,7 +76,7 @@ class Row:
     One operation. `peers` do the same; `bounds` are parts of it, or other figures of interest, which
     are no targets. `limit` is the target as a number in this run, `excess` the time of ours above it;
     None: there is no target. `as_ratio` is the target beside a peer. `moved` is how many bytes are read and
-    written; 0: nothing is moved. `look` describes the machine during the measurement; None: nothing was timed.
+    written; 0: nothing is moved. `look` describes the machine during the measurement; None: nobody looked.
     """
 
     group: str
@@ -138,10 +138,13 @@ class Report:
         """Returns the figures, and the state of the machine during the measurement."""
         return self.gauge.watch(lambda look: compare(runners, pace or self.pace, scale, unit, look), moves)
 
-    def measure(self, group, operation, runners, target=None, bounds=(), moved=0):
-        """Compares runners, one of which is called ours."""
-        if self.wants(operation):
-            self.add(group, operation, *self.compare(runners, bool(moved)), target, bounds, moved)
+    def measure(self, group, operation, runners, target=None, bounds=(), moved=0, on_processor=True):
+        """Compares runners, one of which is called ours. How steady the processor is does not matter to rows whose work
+        is a GPU's."""
+        if not self.wants(operation):
+            return
+        figures, look = self.compare(runners, bool(moved)) if on_processor else (compare(runners, self.pace), None)
+        self.add(group, operation, figures, look, target, bounds, moved)
 
     def add(self, group, operation, figures, look=None, target=None, bounds=(), moved=0):
         others = {name: value for name, value in figures.items() if name != "ours"}
@@ -156,7 +159,7 @@ class Report:
         self.after_row()
 
     def steadiness(self, row):
-        """Relative to the whole run, so called at its end. None: nothing was timed."""
+        """Relative to the whole run, so called at its end. None: nobody looked."""
         return self.gauge.judge(row.look) if row.look else None
 
     def point(self, plot, panel, x, runners, moved=0):
