@@ -7,6 +7,7 @@ import types
 import warnings
 import weakref
 
+import numpy as np
 import pytest
 from producers import CuPyLike, Mapping0
 
@@ -569,6 +570,40 @@ def test_C14_only_attribute_errors_mean_absent(bi):
     for protocol in (None, "cuda_array_interface"):
         with pytest.raises(RuntimeError, match="of the producer"):
             bi.buffer_interface(Broken(), protocol=protocol)
+
+
+def test_C14_dlpack_describes_what_the_dictionary_cannot(bi, cuda):
+    class Half:
+        values = np.arange(3, dtype="f4")
+        error = KeyError("float8_e4m3fn")
+
+        @property
+        def __cuda_array_interface__(self):
+            raise self.error
+
+        def __dlpack__(self, **options):
+            return self.values.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.values.__dlpack_device__()
+
+    assert bi.buffer_interface(Half()).shape == (3,)
+    with pytest.raises(KeyError, match="float8"):
+        bi.buffer_interface(Half(), protocol="cuda_array_interface")
+    Half.error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        bi.buffer_interface(Half())
+
+
+@pytest.mark.parametrize("name, words", [("is_conj", "conjugated.*resolve_conj"), ("is_neg", "negated.*resolve_neg")])
+def test_an_array_that_is_resolved_later_is_refused(bi, cuda, name, words):
+    """PyTorch's x.conj() shares the memory of x, and its dictionary says nothing of that."""
+    lazy = type("Lazy", (Producer,), {name: lambda self: self.is_lazy})(cuda)
+    lazy.is_lazy = True
+    with pytest.raises(BufferError, match=words):
+        bi.buffer_interface(lazy)
+    lazy.is_lazy = False
+    assert bi.buffer_interface(lazy).shape == (4, 6)
 
 
 def test_C14_an_error_of_the_dictionary_stays(bi, cuda):

@@ -487,6 +487,19 @@ def test_table_is_used_instead_of_the_method():
     assert tensor.deleted == 1
 
 
+def test_a_tensor_that_is_resolved_later_is_refused():
+    """PyTorch's table exports x.conj() as x."""
+    table, _ = new_table()
+    for how in (with_table(table), Producer):
+        lazy = type("Lazy", (how,), {"is_conj": lambda self: True})
+        tensor = make()
+        with pytest.raises(BufferError, match="conjugated.*resolve_conj"):
+            buffer_interface(lazy(tensor))
+        assert tensor.deleted == 1
+        with pytest.raises(ZeroDivisionError):
+            buffer_interface(type("Broken", (how,), {"is_neg": lambda self: 1 / 0})(make()))
+
+
 def test_table_of_tvm_ffi():
     source = np.arange(6, dtype="i4")
     wrapper = tvm_ffi.core.DLTensorTestWrapper(tvm_ffi.from_dlpack(source))

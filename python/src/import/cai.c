@@ -443,7 +443,7 @@ static int import_members(PyObject *object, const struct members *members, const
 		rc = mask ? import_masked(object, mask, &array, request, found)
 			  : import_anywhere(&array.cai, request, object, found);
 	Py_XDECREF(array.descr);
-	return rc ? -1 : 1;
+	return rc || bip_check_resolved(object, found) ? -1 : 1;
 }
 
 int bip_import_cai(PyObject *object, const struct bip_request *request, struct bip_found *found)
@@ -457,7 +457,10 @@ int bip_import_cai(PyObject *object, const struct bip_request *request, struct b
 	return rc;
 }
 
-/* Imports by DLPack. If the object has a dictionary, a refusal that it makes good is no failure. */
+/*
+ * Imports by DLPack. If the object has a dictionary, a refusal that it makes good is no failure. `has_cai` is -1 if
+ * getting the dictionary has raised.
+ */
 static int import_dlpack_first(PyObject *object, const struct bip_request *request, int has_cai,
 			       struct bip_found *found)
 {
@@ -466,19 +469,41 @@ static int import_dlpack_first(PyObject *object, const struct bip_request *reque
 	if (!has_cai)
 		return bip_import_dlpack(object, request, found);
 	with_next = *request;
-	with_next.has_cai = 1;
+	with_next.has_cai = has_cai > 0;
+	with_next.cai_raised = has_cai < 0;
 	return bip_import_dlpack(object, &with_next, found);
+}
+
+/*
+ * Returns true, and clears the exception of the property, if DLPack may describe what the dictionary cannot: PyTorch's
+ * property raises KeyError for element types without a typestr [C14].
+ */
+static int has_dlpack_instead(PyObject *object)
+{
+	struct bip_raised raised;
+	int has_dlpack;
+
+	if (!PyErr_ExceptionMatches(PyExc_Exception))
+		return 0;
+	raised = bip_put_aside();
+	has_dlpack = bip_type_has(Py_TYPE(object), bip_name.__dlpack__);
+	if (has_dlpack)
+		bip_drop_raised(&raised);
+	else
+		bip_put_back(raised);
+	return has_dlpack;
 }
 
 int bip_import_cai_or_dlpack(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct members members;
-	int has_cai = read_attribute(object, &members), rc = has_cai < 0 ? -1 : 0;
+	int has_cai = read_attribute(object, &members);
+	int rc = has_cai < 0 && (members.dict || !has_dlpack_instead(object)) ? -1 : 0;
 
 	/* DLPack has no masks. */
 	if (!rc && !value_of(&members, STREAM) && !value_of(&members, MASK))
 		rc = import_dlpack_first(object, request, has_cai, found);
-	if (!rc && has_cai)
+	if (!rc && has_cai > 0)
 		rc = import_members(object, &members, request, found);
 	release_members(&members);
 	return rc;

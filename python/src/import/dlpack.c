@@ -318,7 +318,7 @@ static int import_tensor(struct tensor *tensor, PyObject *owner, struct bi_conte
 	rc = make_view(tensor, context, stream, request, found);
 	bi_stream_release(stream);
 	bi_context_release(context);
-	return rc;
+	return rc == 1 && owner && bip_check_resolved(owner, found) ? -1 : rc;
 }
 
 /*
@@ -598,7 +598,8 @@ int bip_import_dlpack(PyObject *object, const struct bip_request *request, struc
 
 	if (PyCapsule_CheckExact(object))
 		return import_capsule(object, NULL, NULL, NULL, request, found);
-	table = find_table(Py_TYPE(object));
+	/* A table does not look at what a dictionary refuses, such as a tensor that requires gradients. */
+	table = request->cai_raised ? NULL : find_table(Py_TYPE(object));
 	if (table)
 		return import_by_table(object, table, request, found);
 	rc = call_dlpack_device(object, &device);

@@ -16,7 +16,7 @@ struct arguments {
 	int copy;
 };
 
-static const struct arguments defaults = { { NULL, NULL, 1, -1, 0, 1, 0, NULL, 0 }, 0 };
+static const struct arguments defaults = { { NULL, NULL, 1, -1, 0, 1, 0, NULL, 0, 0 }, 0 };
 
 static int read_mask(PyObject *value, int *keep)
 {

@@ -17,6 +17,7 @@ struct bip_request {
 	int trust; /* 1: handles are accepted even if they cannot be checked */
 	const struct bip_protocol *protocol; /* the only protocol to try; NULL: all protocols in their order */
 	int has_cai; /* 1: cai.c tries the object's CUDA dictionary if DLPack returns 0 */
+	int cai_raised; /* 1: getting the CUDA dictionary raised; only __dlpack__ may describe the object then */
 };
 
 /* The result of an importer. The references are owned. */
@@ -54,6 +55,12 @@ bip_importer bip_import_cai_or_dlpack;
  * it [H5].
  */
 int bip_refuse_masked(PyObject *object);
+
+/*
+ * lazy.c: refuses an imported tensor whose conjugation or negation is still to be done: raises BufferError and releases
+ * both views. `object` has exported it.
+ */
+int bip_check_resolved(PyObject *object, struct bip_found *found);
 
 /* host.c: returns true for types derived from numpy.generic. */
 int bip_is_numpy_scalar(const PyTypeObject *type);

@@ -75,18 +75,24 @@ def test_a_tensor_that_needs_gradients_is_refused(peer):
     assert buffer_interface(tensor.detach()).shape == (4,)
 
 
-def test_conjugated_tensors_are_refused(peer):
+@pytest.mark.parametrize("protocol", [None, "dlpack", "cuda_array_interface"])
+def test_conjugated_and_negated_tensors_are_refused(peer, protocol):
     """Their elements are not what is in the memory."""
-    tensor = torch.zeros(4, dtype=torch.complex64, device="cuda").conj()
-    with pytest.raises((BufferError, RuntimeError)):
-        buffer_interface(tensor, protocol="dlpack")
+    tensor = torch.ones(4, dtype=torch.complex64, device="cuda").conj()
+    for lazy, resolved in ((tensor, tensor.resolve_conj()), (tensor.imag, tensor.imag.resolve_neg())):
+        with pytest.raises(BufferError, match="resolve_"):
+            buffer_interface(lazy, protocol=protocol)
+        assert buffer_interface(resolved, protocol=protocol).shape == (4,)
 
 
 def test_float8_has_its_name(peer):
+    """PyTorch's dictionary has no name for it, and its DLPack has one since version 2.9."""
     tensor = torch.zeros(4, dtype=torch.uint8, device="cuda").view(torch.float8_e4m3fn)
     try:
         capsule = tensor.__dlpack__(max_version=(1, 1))
     except (BufferError, RuntimeError, TypeError):
-        return  # this version has no name for it in DLPack
+        with pytest.raises((BufferError, RuntimeError, TypeError)):
+            buffer_interface(tensor)
+        return
     del capsule
     assert buffer_interface(tensor).typestr == "float8_e4m3fn"

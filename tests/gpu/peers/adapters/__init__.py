@@ -34,6 +34,8 @@ class Peer:
     # Which layouts it makes and takes, beyond dense ones in C order.
     strided = True
     negative = False
+    # Protocols in which it describes negative strides wrongly, so that they are refused.
+    wrong_negative = ()
     empty = True
     # Whether `pending` can make work late.
     late_work = True

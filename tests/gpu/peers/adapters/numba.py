@@ -1,8 +1,11 @@
 """Numba: version 3 with the stream that an array is bound to; no DLPack of its own."""
 
-from numba import cuda
+import numpy
 
-from adapters import CAI, NUMBERS, TellingPeer
+numpy.row_stack = getattr(numpy, "row_stack", numpy.vstack)  # numba-cuda needs it, and NumPy 2.5 does not have it
+from numba import cuda  # noqa: E402
+
+from adapters import CAI, NUMBERS, TellingPeer  # noqa: E402
 
 
 @cuda.jit

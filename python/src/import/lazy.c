@@ -1,0 +1,51 @@
+/*
+ * Refuses arrays whose memory does not hold their elements yet
+ *
+ * PyTorch conjugates and negates lazily: x.conj() and x.conj().imag share the memory of x, and only a flag of the
+ * tensor says that each element is conjugated or negated when it is read. Neither the CUDA Array Interface nor DLPack
+ * has such a flag, and PyTorch's dictionary and its DLPack table export these tensors as if they had none.
+ */
+#include "import/import.h"
+#include "lifetime.h"
+#include "base/errors.h"
+#include "base/names.h"
+
+/* Calls a method without arguments. Returns its truth, 0 if there is no such method, or -1 with an exception. */
+static int ask(PyObject *object, PyObject *name)
+{
+	PyObject *method, *answer;
+	int truth;
+
+	if (!bip_type_has(Py_TYPE(object), name))
+		return 0;
+	if (bip_attribute(object, name, &method))
+		return -1;
+	answer = method ? PyObject_CallNoArgs(method) : NULL;
+	truth = answer ? PyObject_IsTrue(answer) : method ? -1 : 0;
+	Py_XDECREF(answer);
+	Py_XDECREF(method);
+	return truth;
+}
+
+static int refuse_lazy(PyObject *object, PyObject *name, const char *done, const char *remedy)
+{
+	int is_lazy = ask(object, name);
+
+	if (is_lazy > 0)
+		return bip_refuse(PyExc_BufferError,
+				  "the elements of this %.100s are %s when they are read, and the memory does not hold "
+				  "the result: pass x.%s()",
+				  Py_TYPE(object)->tp_name, done, remedy);
+	return is_lazy;
+}
+
+int bip_check_resolved(PyObject *object, struct bip_found *found)
+{
+	if (!refuse_lazy(object, bip_name.is_conj, "conjugated", "resolve_conj") &&
+	    !refuse_lazy(object, bip_name.is_neg, "negated", "resolve_neg"))
+		return 0;
+	bip_release_view(found->view);
+	bip_release_view(found->mask);
+	*found = (struct bip_found){ NULL, NULL, 0 };
+	return -1;
+}
