@@ -6,6 +6,8 @@
 
 #include "kinds.h"
 #include "kernels/image.h"
+#include "kernels/launch.h"
+#include "newer.h"
 
 /* A call that has not returned by then waits for the gate. */
 enum { MILLISECONDS = 2000 };
@@ -200,6 +202,7 @@ static struct {
 	bi__cu_pool pool;
 	bi__cu_pointer pooled; /* memory of the pool */
 	bi__cu_module module;
+	bi__cu_function function; /* of the module; never launched */
 } before;
 
 static bi__cu_result create_pool(struct objects *objects)
@@ -211,8 +214,7 @@ static bi__cu_result prepare_pool(struct objects *objects)
 {
 	bi__cu_result result = create_pool(objects);
 
-	return result ? result
-		      : cu->MemAllocFromPoolAsync(&before.pooled, OBJECT_BYTES, before.pool, objects->stream);
+	return result ? result : cu->MemAllocFromPoolAsync(&before.pooled, OBJECT_BYTES, before.pool, objects->stream);
 }
 
 /* The end of memory of the pool is behind the gate. */
@@ -253,6 +255,49 @@ static bi__cu_result unload_module(struct objects *objects)
 {
 	(void)objects;
 	return cu->ModuleUnload(before.module);
+}
+
+static bi__cu_result prepare_function(struct objects *objects)
+{
+	bi__cu_result result = prepare_module(objects);
+
+	return result ? result : cu->ModuleGetFunction(&before.function, before.module, "bi__fill_1");
+}
+
+static bi__cu_result get_function(struct objects *objects)
+{
+	(void)objects;
+	return cu->ModuleGetFunction(&before.function, before.module, "bi__fill_1");
+}
+
+/* The library looks up every kernel when it loads the module. The driver may load its code at the first launch. */
+static bi__cu_result first_launch(struct objects *objects)
+{
+	const struct bi__plan plan = {
+		.kind = BI_PLAN_STRIDED, .ndim = 1, .unit = 1, .bytes = 64, .shape = { 64 }, .dst_strides = { 2 }
+	};
+	const struct bi__launch_limits limits = { .group = 64 };
+	struct bi__launches launches;
+	struct bi__launch one;
+	void *arguments[2] = { &objects->memory, &one.arguments };
+
+	bi__launches_fill(&launches, &plan, 0, "\7", &limits);
+	bi__launches_next(&launches, &one);
+	return cu->LaunchKernel(before.function, one.groups, 1, 1, one.threads, 1, 1, 0, objects->second, arguments,
+				NULL);
+}
+
+static bi__cu_result load_library(struct objects *objects)
+{
+	struct CUlib_st *library;
+	struct CUkern_st *kernel;
+	bi__cu_function function;
+	bi__cu_result result = newer()->LibraryLoadData(&library, bi__image_ptx, NULL, NULL, 0, NULL, NULL, 0);
+
+	(void)objects;
+	if (!result)
+		result = newer()->LibraryGetKernel(&kernel, library, "bi__fill_1");
+	return result ? result : newer()->KernelGetFunction(&function, kernel);
 }
 
 /* The event is behind the gate. */
@@ -310,7 +355,9 @@ static const char *behind_gate_after(struct objects *objects, gated_call *prepar
 	X(trim_pool, prepare_pool) \
 	X(destroy_pool, prepare_pool) \
 	X(alloc_from_own_pool, prepare_pool) \
-	X(unload_module, prepare_module)
+	X(unload_module, prepare_module) \
+	X(get_function, prepare_module) \
+	X(first_launch, prepare_function)
 
 static bi__cu_result prepare_nothing(struct objects *objects)
 {
@@ -326,9 +373,16 @@ static bi__cu_result prepare_nothing(struct objects *objects)
 PREPARED_CALLS(PREPARED_QUESTION)
 #undef PREPARED_QUESTION
 
+static const char *ask_load_library(struct objects *objects)
+{
+	NEEDS(LibraryLoadData);
+	NEEDS(LibraryGetKernel);
+	NEEDS(KernelGetFunction);
+	return behind_gate(objects, load_library);
+}
+
 #define GATED_FACT(name) { #name, assumed, ask_##name },
 #define PREPARED_FACT(name, prepare) GATED_FACT(name)
 
-const struct fact gated_facts[] = {
-	GATED_CALLS(GATED_FACT) PREPARED_CALLS(PREPARED_FACT){ NULL, assumed, NULL }
-};
+const struct fact gated_facts[] = { GATED_CALLS(GATED_FACT) PREPARED_CALLS(PREPARED_FACT)
+					    GATED_FACT(load_library){ NULL, assumed, NULL } };

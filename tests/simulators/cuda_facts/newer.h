@@ -7,6 +7,8 @@
 struct CUdevResource_st;
 struct CUdevResourceDesc_st;
 struct CUlaunchConfig_st;
+struct CUlib_st;
+struct CUkern_st;
 
 /* X(name here, the driver's symbol, optional, parameters) */
 #define NEWER_API(X) \
@@ -24,6 +26,12 @@ struct CUlaunchConfig_st;
 	X(CtxFromGreenCtx, cuCtxFromGreenCtx, optional, (bi__cu_context *context, bi__cu_green_context green)) \
 	X(LaunchKernelEx, cuLaunchKernelEx, optional, \
 	  (const struct CUlaunchConfig_st *configuration, bi__cu_function function, void **arguments, void **extra)) \
+	X(LibraryLoadData, cuLibraryLoadData, optional, \
+	  (struct CUlib_st **library, const void *image, unsigned *options, void **values, unsigned count, \
+	   unsigned *library_options, void **library_values, unsigned library_count)) \
+	X(LibraryGetKernel, cuLibraryGetKernel, optional, \
+	  (struct CUkern_st **kernel, struct CUlib_st *library, const char *name)) \
+	X(KernelGetFunction, cuKernelGetFunction, optional, (bi__cu_function *function, struct CUkern_st *kernel)) \
 	X(DeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, optional, (bi__cu_pool *pool, bi__cu_device device)) \
 	X(MemPoolGetAttribute, cuMemPoolGetAttribute, optional, (bi__cu_pool pool, unsigned what, void *value))
 
