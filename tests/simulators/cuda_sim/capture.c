@@ -159,6 +159,8 @@ bi__cu_result capture_admits_event(const struct event *event)
 {
 	if (!event->capture)
 		return capture_admits_unsafe();
+	if (event->capture->has_ended)
+		return (bi__cu_result)DECIDED_EVENT_OF_ENDED_CAPTURE;
 	event->capture->is_invalid = 1;
 	return BI__CU_ERROR_CAPTURED_EVENT;
 }
@@ -206,8 +208,8 @@ static bi__cu_result join(struct stream *stream, const struct event *event)
 	struct capture *capture = event->capture;
 
 	if (capture->has_ended)
-		return cross(stream,
-			     stream->capture ? (int)BI__CU_ERROR_STREAM_CAPTURE_ISOLATION : DECIDED_WAIT_ENDED_CAPTURE);
+		return cross(stream, stream->capture ? (int)BI__CU_ERROR_STREAM_CAPTURE_ISOLATION
+						     : DECIDED_EVENT_OF_ENDED_CAPTURE);
 	if (capture->is_invalid)
 		return BI__CU_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (stream->kind == STREAM_LEGACY) {
@@ -297,12 +299,14 @@ static bi__cu_result end_capture(bi__cu_stream handle, bi__cu_graph *out)
 	*out = NULL;
 	if (!capture)
 		return is_legacy_unusable(stream, 0) ? (int)BI__CU_ERROR_STREAM_CAPTURE_IMPLICIT : DECIDED_END_WITHOUT_BEGIN;
-	if (capture->origin != stream)
+	if (capture->origin != stream) {
+		capture->is_invalid = 1;
 		return BI__CU_ERROR_STREAM_CAPTURE_UNMATCHED;
-	if (capture->mode != BI__CU_CAPTURE_MODE_RELAXED && capture->thread != thread_self()->number)
-		return BI__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+	}
 	graph = capture->graph;
-	if (capture->is_invalid)
+	if (capture->mode != BI__CU_CAPTURE_MODE_RELAXED && capture->thread != thread_self()->number)
+		code = BI__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+	else if (capture->is_invalid)
 		code = BI__CU_ERROR_STREAM_CAPTURE_INVALIDATED;
 	else if (!is_joined(capture)) {
 		report(REPORT_UNJOINED, "captured work does not come before the end of stream %u", stream->number);

@@ -49,8 +49,10 @@ enum {
 	  "assumed: hardware goes through the host instead") \
 	X(PEER_OF_HOST, BI__CU_ERROR_INVALID_VALUE, "cuMemcpyPeerAsync from or to pinned memory", \
 	  "stricter: documented for device memory only") \
-	X(WAIT_ENDED_CAPTURE, BI__CU_ERROR_CAPTURED_EVENT, \
-	  "cuStreamWaitEvent outside of a capture, for an event of a capture that has ended", "assumed") \
+	X(EVENT_OF_ENDED_CAPTURE, BI__CU_ERROR_INVALID_VALUE, \
+	  "cuStreamWaitEvent outside of a capture, cuEventQuery and cuEventSynchronize, for an event of a capture " \
+	  "that has ended", \
+	  "seen on an H100 with driver 580.159.04") \
 	X(CAPTURE_LEGACY, BI__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, "cuStreamBeginCapture of the legacy stream", \
 	  "the code is assumed") \
 	X(END_WITHOUT_BEGIN, BI__CU_ERROR_ILLEGAL_STATE, "cuStreamEndCapture of a stream that is not captured", \

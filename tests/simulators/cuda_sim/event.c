@@ -234,7 +234,7 @@ static bi__cu_result elapsed(float *milliseconds, bi__cu_event start_handle, bi_
 	if (!end)
 		return code;
 	if (!milliseconds)
-		return BI__CU_ERROR_INVALID_VALUE;
+		return BI__CU_ERROR_INVALID_HANDLE;
 	if (start->capture || end->capture)
 		return BI__CU_ERROR_CAPTURED_EVENT;
 	if ((start->flags | end->flags) & BI__CU_EVENT_DISABLE_TIMING || !start->op || !end->op)

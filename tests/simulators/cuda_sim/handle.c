@@ -57,11 +57,19 @@ static struct entry_of *entry_at(const void *handle)
 	return &entries[number - first];
 }
 
+/* Seen on an H100 with driver 580.159.04: NULL is an invalid value where a context or a graph is expected. */
+static bi__cu_result code_of_unknown(enum object_type type, const void *handle)
+{
+	if (!handle && (type == OBJECT_CONTEXT || type == OBJECT_GRAPH || type == OBJECT_EXEC))
+		return BI__CU_ERROR_INVALID_VALUE;
+	return type == OBJECT_CONTEXT ? BI__CU_ERROR_INVALID_CONTEXT : BI__CU_ERROR_INVALID_HANDLE;
+}
+
 void *handle_find(enum object_type type, const void *handle, bi__cu_result *code)
 {
 	const struct entry_of *entry = entry_at(handle);
 
-	*code = type == OBJECT_CONTEXT ? BI__CU_ERROR_INVALID_CONTEXT : BI__CU_ERROR_INVALID_HANDLE;
+	*code = code_of_unknown(type, handle);
 	if (!entry || entry->type != type) {
 		report(REPORT_UNKNOWN_HANDLE, "%p is no %s of this run%s%s", handle, type_names[type],
 		       entry ? ", it is a " : "", entry ? type_names[entry->type] : "");

@@ -112,7 +112,7 @@ static bi__cu_result unregister_host(uint64_t pointer)
 {
 	struct allocation *allocation = memory_at(pointer);
 
-	if (!pointer)
+	if (!pointer || (allocation && allocation->kind == MEMORY_PINNED))
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (!allocation || allocation->kind != MEMORY_REGISTERED || allocation->start != pointer) {
 		report(REPORT_WRONG_FREE, "nothing is registered at 0x%llx", (unsigned long long)pointer);

@@ -149,7 +149,7 @@ static bi__cu_result get_function(bi__cu_function *out, bi__cu_module handle, co
 
 	if (!module)
 		return code;
-	if (!out || !name)
+	if (!out || !name || !*name)
 		return BI__CU_ERROR_INVALID_VALUE;
 	/* With lazy loading the code of the kernel is loaded now, so it is a call like cuModuleLoadData. */
 	code = capture_admits_unsafe();

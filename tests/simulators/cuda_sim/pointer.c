@@ -48,13 +48,19 @@ static unsigned type_of(const struct allocation *a)
 	return is_host_memory(a) ? BI__CU_MEMORY_HOST : BI__CU_MEMORY_DEVICE;
 }
 
-/* Of memory that was mapped by hand it is what was reserved. */
+/* Of memory that was mapped by hand it is what was reserved. A reserved address that is not mapped has it too. */
 static void find_range(const struct allocation *a, uint64_t pointer, uint64_t *start, size_t *nbytes)
 {
 	*start = a ? a->start : 0;
 	*nbytes = a ? a->nbytes : 0;
-	if (a && a->kind == MEMORY_MAPPED)
+	if (!a || a->kind == MEMORY_MAPPED)
 		is_reserved(pointer, start, nbytes);
+}
+
+/* The host pointer of memory that the driver does not know is the pointer itself. */
+static int has_host_pointer(const struct allocation *a, uint64_t pointer)
+{
+	return a ? is_for_cpu(a) : !arena_at(pointer);
 }
 
 /* Do devices use the memory of the process without being told of it? */
@@ -80,7 +86,7 @@ static void answer(const struct allocation *a, uint64_t pointer, unsigned what, 
 		*(bi__cu_pointer *)value = a || is_pageable_for_device(pointer) ? pointer : 0;
 		break;
 	case BI__CU_POINTER_HOST_POINTER:
-		*(bi__cu_pointer *)value = a && is_for_cpu(a) ? pointer : 0;
+		*(bi__cu_pointer *)value = has_host_pointer(a, pointer) ? pointer : 0;
 		break;
 	case BI__CU_POINTER_IS_MANAGED:
 		*(unsigned *)value = a && a->kind == MEMORY_MANAGED;
