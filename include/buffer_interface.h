@@ -573,7 +573,8 @@ struct bi_options {
 
 /*
  * Opens a device, or adopts a context. `options` may be NULL. Ownership of release_data is transferred. BI_ENODEVICE:
- * no device fits the device string; the message has every reason. Owned.
+ * no device fits the device string; the message has every reason. A CUDA driver may block until pending work of the
+ * CUcontext is complete, because it loads the library's kernels. Owned.
  */
 BI_API int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err);
 /*

@@ -63,7 +63,8 @@ struct bi_program_source {
  * its compiler was not found. CUDA compiles with libnvrtc, which is opened when it is first needed; the environment
  * variable BI_NVRTC_LIBRARY names another file. An image needs no compiler.
  *
- * The driver may keep compiled programs itself; the library does not. Blocks while the compiler runs. Owned.
+ * The driver may keep compiled programs itself; the library does not. Blocks while the compiler runs. A CUDA driver may
+ * block until pending work of the CUcontext is complete, because it loads code. Owned.
  */
 BI_API int bi_program_build(struct bi_context *context, const struct bi_program_source *source,
 			    struct bi_program **out, struct bi_error *err);
@@ -77,7 +78,8 @@ BI_API void bi_program_release(struct bi_program *program);
 
 /*
  * Finds the kernel that BI_KERNEL(name, ...) or BI_GROUP_KERNEL(name, ...) defines. BI_EINVAL: there is none, or the
- * name has more than 200 characters. Several threads may launch one kernel. Owned.
+ * name has more than 200 characters. Several threads may launch one kernel. A CUDA driver that loads code lazily may block
+ * here as in bi_program_build. Owned.
  */
 BI_API int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel **out, struct bi_error *err);
 BI_API struct bi_kernel *bi_kernel_retain(struct bi_kernel *kernel);

@@ -1,6 +1,7 @@
 /*
- * Behaviours of the CUDA driver that no document fixes. Each test switches one on in the simulated driver (SIM_SWITCHES
- * in cuda_sim/decisions.h), is named after it, and does what once failed there. docs/cuda.md has the table.
+ * Behaviours of the CUDA driver that no document fixes. A test does what once failed with one of them. Where drivers
+ * may differ, it switches the behaviour on in the simulated driver (SIM_SWITCHES in cuda_sim/decisions.h), and is named
+ * after it. docs/cuda.md has the table.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -225,14 +226,14 @@ static void context_needed_import_and_strided_copy(void **state)
 	leave();
 }
 
-static void load_waits_strided_copy_behind_a_gate(void **state)
+/* Loading a module waits for the work of the context, so the copy must not load one. */
+static void strided_copy_behind_a_gate_loads_nothing(void **state)
 {
 	const int turn[] = { 1, 0 };
 	struct bi_view *from = on_device(), *to = on_device(), *turned;
 	struct gate gate;
 
 	(void)state;
-	cuda_sim()->behave("load_waits");
 	OK(bi_view_permute(from, turn, &turned, &error));
 	gate = close_gate();
 	fill(from, 5, NULL);
@@ -262,7 +263,7 @@ static void *open_second(void *unused)
 }
 
 /* Another thread waits for a device in order to load kernels. */
-static void load_waits_open_stops_no_other_context(void **state)
+static void open_that_loads_stops_no_other_context(void **state)
 {
 	const int turn[] = { 1, 0 };
 	struct bi_view *from = on_device(), *to = on_device(), *turned;
@@ -273,7 +274,6 @@ static void load_waits_open_stops_no_other_context(void **state)
 	void *opened;
 
 	(void)state;
-	cuda_sim()->behave("load_waits");
 	OK(bi_view_permute(from, turn, &turned, &error));
 	fill(from, 5, NULL);
 	DID(DevicePrimaryCtxRetain(&second, 1));
@@ -560,8 +560,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(capture_context_work_on_a_known_stream),
 		TEST(context_needed_import_and_strided_copy),
-		TEST(load_waits_strided_copy_behind_a_gate),
-		TEST(load_waits_open_stops_no_other_context),
+		TEST(strided_copy_behind_a_gate_loads_nothing),
+		TEST(open_that_loads_stops_no_other_context),
 		TEST(pinned_waits_pageable_copy_behind_a_gate),
 		TEST(stream_waits_large_copy_behind_a_gate),
 		TEST(pinned_memory_is_freed_while_host_functions_are_pending),

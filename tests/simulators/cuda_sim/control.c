@@ -15,7 +15,7 @@ void run_begin(const struct cuda_sim_options *options)
 	switches_choose(NULL);
 	/* A call that waits for the device would hide that a wait was left out. */
 	if (options->drop_wait)
-		sim.switches &= ~(1u << SWITCH_load_waits | 1u << SWITCH_pinned_waits | 1u << SWITCH_stream_waits);
+		sim.switches &= ~(1u << SWITCH_pinned_waits | 1u << SWITCH_stream_waits);
 	if (sim.options.devices < 0 || sim.options.devices > SIM_DEVICES)
 		sim.options.devices = SIM_DEVICES;
 	memset(&sim.counts, 0, sizeof(sim.counts));

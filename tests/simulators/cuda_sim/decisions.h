@@ -76,8 +76,6 @@ enum {
 	X(capture_context, "capture queries fail with INVALID_CONTEXT if no context is current", "not documented") \
 	X(context_needed, "each call that lists INVALID_CONTEXT among its results gives it if no context is current", \
 	  "the result is documented, the condition is not") \
-	X(load_waits, "cuModuleLoadData and cuModuleUnload wait for the work of the context", \
-	  "not documented; seen: torchcomms 2334, KernelAbstractions.jl 76, nvbench 136") \
 	X(pinned_waits, "cuMemHostAlloc and cuMemFreeHost wait for the work of the context", \
 	  "not documented; seen: nccl 48, yaksa 228") \
 	X(stream_waits, "cuStreamCreate waits for the work of the context", "not documented; seen: yaksa 228") \

@@ -68,7 +68,8 @@ static bi__cu_result load(bi__cu_module *out, const void *image)
 	if (!image)
 		return BI__CU_ERROR_INVALID_IMAGE;
 	code = image_check(image, &nbytes);
-	if (!code && switched(SWITCH_load_waits))
+	/* Seen on an H100 with driver 580.159.04: the call waits. That would hide that a wait was left out. */
+	if (!code && !sim.options.drop_wait)
 		code = context_drain(context);
 	if (code)
 		return code;
