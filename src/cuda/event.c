@@ -120,8 +120,10 @@ int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err
 static int record_elsewhere(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
-	int rc = bi__cuda_enter(queue->cuda->context, &scope, err);
+	int rc = bi__cuda_refuse_reset(queue->cuda, err);
 
+	if (!rc)
+		rc = bi__cuda_enter(queue->cuda->context, &scope, err);
 	if (rc)
 		return rc;
 	rc = record_event(queue, out, err);
@@ -328,7 +330,8 @@ int64_t bi__cuda_elapsed(uintptr_t event)
 	struct bi__cuda_scope scope;
 	float milliseconds = -1;
 
-	if (!event || !timed->start || bi__cuda_enter(timed->shared->context, &scope, NULL))
+	if (!event || !timed->start || bi__cuda_is_reset(timed->shared) ||
+	    bi__cuda_enter(timed->shared->context, &scope, NULL))
 		return -1;
 	if (bi__cu->EventElapsedTime(&milliseconds, timed->start, timed->handle) != BI__CU_SUCCESS)
 		milliseconds = -1;

@@ -26,9 +26,12 @@ static int push_context(bi__cu_context context, struct bi_error *err)
 	return bi__cu_check(bi__cu->CtxPushCurrent(context), "cuCtxPushCurrent", err);
 }
 
+/* The driver makes a context that was reset current, but a call with a stream or event of it ends the process. */
 int bi__cuda_begin(const struct bi__device_state *device, struct bi_error *err)
 {
-	return push_context((bi__cu_context)device->native, err);
+	int rc = bi__cuda_refuse_reset(device->state, err);
+
+	return rc ? rc : push_context((bi__cu_context)device->native, err);
 }
 
 void bi__cuda_end(const struct bi__device_state *device)

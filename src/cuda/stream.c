@@ -59,8 +59,10 @@ static int check_stream(struct bi__cuda *cuda, bi__cu_stream stream, struct bi_e
 static int create_stream(struct bi__cuda_queue *queue, unsigned flags, struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
-	int rc = bi__cuda_enter(queue->cuda->context, &scope, err);
+	int rc = bi__cuda_refuse_reset(queue->cuda, err);
 
+	if (!rc)
+		rc = bi__cuda_enter(queue->cuda->context, &scope, err);
 	if (rc)
 		return rc;
 	queue->is_own = 1;

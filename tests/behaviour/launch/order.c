@@ -441,12 +441,15 @@ static uint64_t simulated_calls(void)
 	return counts.calls;
 }
 
-/* The context is pushed and popped once. On another stream than that of the context, the end is recorded. */
+/*
+ * The number of the context is asked, and it is pushed and popped once. On another stream than that of the context, the
+ * end is recorded.
+ */
 static void row_37_a_launch_is_one_step(void **state)
 {
 	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
 	struct bi_stream *streams[] = { NULL, open_stream(0) };
-	const uint64_t calls[] = { 3, 4 };
+	const uint64_t calls[] = { 4, 5 };
 	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
 	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
 	uint64_t before = 0;

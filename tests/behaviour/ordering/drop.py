@@ -65,7 +65,7 @@ EXPLAINED = {
     "row_31_the_tail_is_not_waited_for_on_its_stream": (1, RETURNS),
     "row_35_his_stream_lives_as_long_as_the_memory": (1, NOTHING),
     "row_35_rehome_in_a_capture": (1, NOTHING),
-    "row_29_many_pageable_bytes_do_not_wait": (4, PAGEABLE_PIECES),
+    "row_29_many_pageable_bytes_do_not_wait": (6, PAGEABLE_PIECES),
     "row_35_the_context_stream_comes_after_the_old_home": (1, NOTHING),
     "row_35_the_first_use_is_waited_for": (2, NOTHING),
     "row_35_the_producers_stream_waits_at_the_end": (1, NOTHING),

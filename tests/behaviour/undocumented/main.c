@@ -513,6 +513,72 @@ static void reset_of_a_context_with_timed_events(void **state)
 	bi_context_release(timed);
 }
 
+#define RESET(call) REFUSED_FOR(BI_EDRIVER, "open it again", call)
+
+/*
+ * A driver makes a context that was reset current, and ends the process if a stream or an event of it is used. The work
+ * on the view was pending at the reset. `again`: other code uses the device after the reset. The new context has the
+ * handle of the old one.
+ */
+static void use_after_a_reset(int again)
+{
+	const unsigned char value = 2;
+	unsigned char bytes[BYTES];
+	struct bi_stream *stream, *late;
+	struct bi_view *view = on_device();
+	bi__cu_context native;
+
+	OK(bi_stream_create(fixture.context, 0, &stream, &error));
+	fill(view, 1, stream);
+	DID(DevicePrimaryCtxReset(0));
+	if (again)
+		DID(DevicePrimaryCtxRetain(&native, 0));
+	RESET(bi_view_read(view, bytes, BYTES, &error));
+	REFUSED(BI_EDRIVER, bi_fill(view, &value, NULL, &error));
+	REFUSED(BI_EDRIVER, bi_fill(view, &value, stream, &error));
+	RESET(bi_stream_synchronize(stream, &error));
+	RESET(bi_stream_create(fixture.context, 0, &late, &error));
+	bi_stream_release(stream);
+	bi_view_release(view);
+	bi_context_release(fixture.context);
+	if (again)
+		DID(DevicePrimaryCtxRelease(0));
+	fixture.context = fixture_open(fixture.spec, &(struct bi_options)BI_OPTIONS_INIT);
+	view = on_device();
+	fill(view, value, NULL);
+	assert_holds(view, value);
+	bi_view_release(view);
+}
+
+static void use_after_a_reset_is_refused(void **state)
+{
+	(void)state;
+	use_after_a_reset(0);
+}
+
+static void use_after_a_reset_and_a_retain_is_refused(void **state)
+{
+	(void)state;
+	use_after_a_reset(1);
+}
+
+/* The stream of the copy belongs to the other device. It cannot wait for one that is gone. */
+static void copy_from_a_device_that_was_reset_is_refused(void **state)
+{
+	struct bi_context *mine = fixture.context;
+	struct bi_view *from = on_device(), *to;
+
+	(void)state;
+	fill(from, 1, NULL);
+	fixture.context = fixture_open("cuda:1", &(struct bi_options)BI_OPTIONS_INIT);
+	to = on_device();
+	DID(DevicePrimaryCtxReset(0));
+	RESET(bi_copy(to, from, NULL, &error));
+	bi_view_release(to);
+	bi_view_release(from);
+	bi_context_release(mine);
+}
+
 /* Pageable memory is copied through pinned memory, so the call does not wait. */
 static void hmm_pageable_memory_is_pageable(void **state)
 {
@@ -571,6 +637,9 @@ int main(int argc, char **argv)
 		TEST(stream_crashes_release_after_the_stream),
 		cmocka_unit_test_setup_teardown(context_returns_after_a_reset, begin_without_pools, end),
 		cmocka_unit_test_setup_teardown(reset_of_a_context_with_timed_events, begin_without_pools, end),
+		cmocka_unit_test_setup_teardown(use_after_a_reset_is_refused, begin_without_pools, end),
+		cmocka_unit_test_setup_teardown(use_after_a_reset_and_a_retain_is_refused, begin_without_pools, end),
+		cmocka_unit_test_setup_teardown(copy_from_a_device_that_was_reset_is_refused, begin_without_pools, end),
 		TEST(hmm_pageable_memory_is_pageable),
 		TEST(partly_registered_memory_is_copied),
 	};

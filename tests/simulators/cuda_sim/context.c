@@ -54,23 +54,29 @@ int is_device(int device)
 	return device >= 0 && device < sim.options.devices;
 }
 
-/* A handle for a new context. */
-static bi__cu_context name_context(struct context *context)
+static bi__cu_context succeed(struct context *old, struct context *context)
 {
+	old->has_successor = 1;
+	return handle_rebind(old->handle, context);
+}
+
+/* A handle for a new context. The primary context after a reset has the handle of the one before (`reset`, or NULL). */
+static bi__cu_context name_context(struct context *context, struct context *reset)
+{
+	if (reset && reset->is_reset && !reset->has_successor)
+		return succeed(reset, context);
 	for (struct context *old = contexts; old && switched(SWITCH_context_returns); old = old->next)
-		if (old->is_destroyed && !old->has_successor) {
-			old->has_successor = 1;
-			return handle_rebind(old->handle, context);
-		}
+		if (old->is_destroyed && !old->has_successor)
+			return succeed(old, context);
 	return handle_make(OBJECT_CONTEXT, context);
 }
 
-static struct context *create(int device)
+static struct context *create(int device, struct context *reset)
 {
 	struct context *context = must_alloc(1, sizeof(*context));
 
 	context->device = device;
-	context->handle = name_context(context);
+	context->handle = name_context(context, reset);
 	context->id = ++last_id;
 	context->legacy = stream_new(context, STREAM_LEGACY);
 	context->next = contexts;
@@ -163,7 +169,7 @@ static bi__cu_result retain(bi__cu_context *out, int device)
 	if (!is_device(device))
 		return BI__CU_ERROR_INVALID_DEVICE;
 	if (!primaries[device].retained++ || primaries[device].context->is_destroyed)
-		primaries[device].context = create(device);
+		primaries[device].context = create(device, primaries[device].context);
 	*out = primaries[device].context->handle;
 	return BI__CU_SUCCESS;
 }
@@ -208,7 +214,7 @@ static bi__cu_result primary_state(int device, unsigned *flags, int *active)
 	if (!is_device(device))
 		return BI__CU_ERROR_INVALID_DEVICE;
 	*flags = 0;
-	*active = primaries[device].retained > 0;
+	*active = primaries[device].retained > 0 && !primaries[device].context->is_destroyed;
 	return BI__CU_SUCCESS;
 }
 
@@ -224,6 +230,7 @@ static bi__cu_result reset(int device)
 	sim.is_resetting = 1;
 	code = destroy(primaries[device].context);
 	sim.is_resetting = 0;
+	primaries[device].context->is_reset = !code;
 	return code;
 }
 
@@ -249,7 +256,7 @@ static bi__cu_result create_current(bi__cu_context *out, unsigned flags, int dev
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (!is_device(device))
 		return BI__CU_ERROR_INVALID_DEVICE;
-	context = create(device);
+	context = create(device, NULL);
 	thread_push(context, context->handle);
 	*out = context->handle;
 	return BI__CU_SUCCESS;
@@ -301,11 +308,14 @@ bi__cu_result cuCtxGetCurrent(bi__cu_context *context)
 	return leave(code ? code : get_current(context));
 }
 
+/* A context that was reset is pushed. What is then done in it fails, or ends the process. */
 static bi__cu_result push(bi__cu_context handle)
 {
 	bi__cu_result code;
-	struct context *context = context_find(handle, &code);
+	struct context *context = handle_find(OBJECT_CONTEXT, handle, &code);
 
+	if (!context || !context->is_reset)
+		context = context_find(handle, &code);
 	if (context)
 		thread_push(context, handle);
 	return code;

@@ -13,6 +13,7 @@ struct context {
 	uint64_t id; /* unique in the process */
 	int device;
 	int is_destroyed;
+	int is_reset; /* the primary context was destroyed by a reset */
 	int has_successor; /* the handle means another context now */
 	struct stream *streams; /* the legacy stream, streams of threads, created streams */
 	struct stream *legacy;
