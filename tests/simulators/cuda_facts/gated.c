@@ -140,6 +140,16 @@ static bi__cu_result create_stream(struct objects *objects)
 	return cu->StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING);
 }
 
+/* More than the device has queues. */
+static bi__cu_result create_many_streams(struct objects *objects)
+{
+	bi__cu_result result = BI__CU_SUCCESS;
+
+	for (int i = 0; i < 64 && result == BI__CU_SUCCESS; i++)
+		result = create_stream(objects);
+	return result;
+}
+
 static bi__cu_result destroy_stream(struct objects *objects)
 {
 	bi__cu_result result = cu->StreamDestroy(objects->second);
@@ -164,6 +174,17 @@ static bi__cu_result copy_pageable(struct objects *objects)
 static bi__cu_result copy_pageable_back(struct objects *objects)
 {
 	return cu->MemcpyDtoHAsync(objects->pageable, objects->memory, OBJECT_BYTES, objects->second);
+}
+
+/* On the stream that waits. */
+static bi__cu_result copy_pageable_back_behind(struct objects *objects)
+{
+	return cu->MemcpyDtoHAsync(objects->pageable, objects->memory, 8, objects->stream);
+}
+
+static bi__cu_result copy_pageable_behind(struct objects *objects)
+{
+	return cu->MemcpyHtoDAsync(objects->memory, objects->pageable, 8, objects->stream);
 }
 
 static bi__cu_result retain_context(struct objects *objects)
@@ -322,11 +343,14 @@ static bi__cu_result destroy_event(struct objects *objects)
 	X(alloc_from_pool) \
 	X(register_memory) \
 	X(create_stream) \
+	X(create_many_streams) \
 	X(destroy_stream) \
 	X(create_event) \
 	X(destroy_event) \
 	X(copy_pageable) \
 	X(copy_pageable_back) \
+	X(copy_pageable_behind) \
+	X(copy_pageable_back_behind) \
 	X(many_host_functions) \
 	X(free_pinned_after_host_function) \
 	X(retain_context)
