@@ -647,7 +647,10 @@ BI_API void bi_report_free(char *report);
 
 enum bi_stream_flag { BI_STREAM_IN_ORDER = 0, BI_STREAM_OUT_OF_ORDER = 1 };
 
-/* Creates a stream. BI_EUNSUPPORTED: the device has no out-of-order streams. Owned. */
+/*
+ * Creates a stream. BI_EUNSUPPORTED: the device has no out-of-order streams. If there are many streams, a CUDA driver may
+ * block until pending work is complete. Owned.
+ */
 BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err);
 /*
  * Wraps a cl_command_queue or CUstream of this context. The library retains a cl_command_queue until the stream is

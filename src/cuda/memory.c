@@ -21,7 +21,7 @@ static void describe_block(struct bi__block *block, enum bi__cuda_source source,
 	block->alloc_pending = source == BI__CUDA_POOL;
 }
 
-/* The pool keeps up to so many bytes of freed memory at a synchronisation. */
+/* The pool keeps up to so many bytes of freed memory at a synchronisation. Called in a relaxed scope. */
 static void set_threshold(const struct bi__cuda *cuda, uint64_t nbytes)
 {
 	bi__cu->MemPoolSetAttribute(cuda->pool, BI__CU_POOL_RELEASE_THRESHOLD, &nbytes);
@@ -36,27 +36,36 @@ void bi__cuda_open_pool(struct bi__cuda *cuda)
 	const struct bi__cu_pool_properties properties = { .type = BI__CU_ALLOCATION_PINNED,
 							   .location = { BI__CU_LOCATION_DEVICE, cuda->device } };
 
+	struct bi__cuda_scope scope;
+
 	cuda->pool = NULL;
 	if (!cuda->facts.memory_pools || !bi__cu->MemPoolCreate || !bi__cu->MemAllocFromPoolAsync ||
-	    !bi__cu->MemFreeAsync || bi__cu->MemPoolCreate(&cuda->pool, &properties) != BI__CU_SUCCESS)
+	    !bi__cu->MemFreeAsync)
+		return;
+	if (bi__cuda_relax(&scope, NULL) != BI_OK || bi__cu->MemPoolCreate(&cuda->pool, &properties) != BI__CU_SUCCESS)
 		cuda->pool = NULL;
 	else
 		set_threshold(cuda, UINT64_MAX);
+	bi__cuda_leave(&scope);
 }
 
 /*
  * The driver keeps memory whose free it has not seen complete. Without a threshold it gives that back at the next
- * synchronisation, unless memory is allocated before.
+ * synchronisation, unless memory is allocated before. Outside of a relaxed scope the calls invalidate captures.
  */
 void bi__cuda_drop_caches(struct bi__device_state *device)
 {
 	struct bi__cuda *cuda = device->state;
+	struct bi__cuda_scope scope;
 
 	if (!cuda->pool)
 		return;
-	set_threshold(cuda, 0);
-	atomic_store(&cuda->is_trimmed, 1);
-	bi__cu->MemPoolTrimTo(cuda->pool, 0);
+	if (bi__cuda_relax(&scope, NULL) == BI_OK) {
+		set_threshold(cuda, 0);
+		atomic_store(&cuda->is_trimmed, 1);
+		bi__cu->MemPoolTrimTo(cuda->pool, 0);
+	}
+	bi__cuda_leave(&scope);
 }
 
 void bi__cuda_close_pool(struct bi__cuda *cuda)

@@ -1,5 +1,5 @@
 /* What may be called while a stream captures: in each mode, in the capturing thread and in another. */
-#include "facts.h"
+#include "kinds.h"
 
 /* A call that may not be allowed; what it makes it takes away. */
 typedef bi__cu_result call(struct objects *objects);
@@ -46,6 +46,50 @@ static bi__cu_result call_context_synchronize(struct objects *objects)
 {
 	(void)objects;
 	return cu->CtxSynchronize();
+}
+
+/* The pool itself is made and destroyed in the relaxed mode. */
+static bi__cu_result with_pool(struct objects *objects, bi__cu_result (*make)(bi__cu_pool pool))
+{
+	bi__cu_pool pool;
+	unsigned mode = BI__CU_CAPTURE_MODE_RELAXED, relaxed;
+	bi__cu_result result;
+
+	if (!cu->MemPoolCreate)
+		return BI__CU_ERROR_NOT_SUPPORTED;
+	cu->ThreadExchangeStreamCaptureMode(&mode);
+	result = make_pool(objects, &pool);
+	cu->ThreadExchangeStreamCaptureMode(&mode);
+	if (result)
+		return result;
+	result = make(pool);
+	relaxed = BI__CU_CAPTURE_MODE_RELAXED;
+	cu->ThreadExchangeStreamCaptureMode(&relaxed);
+	cu->MemPoolDestroy(pool);
+	cu->ThreadExchangeStreamCaptureMode(&relaxed);
+	return result;
+}
+
+static bi__cu_result trim(bi__cu_pool pool)
+{
+	return cu->MemPoolTrimTo(pool, 0);
+}
+
+static bi__cu_result set_threshold(bi__cu_pool pool)
+{
+	uint64_t bytes = 0;
+
+	return cu->MemPoolSetAttribute(pool, BI__CU_POOL_RELEASE_THRESHOLD, &bytes);
+}
+
+static bi__cu_result call_pool_trim(struct objects *objects)
+{
+	return with_pool(objects, trim);
+}
+
+static bi__cu_result call_pool_set(struct objects *objects)
+{
+	return with_pool(objects, set_threshold);
 }
 
 static bi__cu_result call_event_create(struct objects *objects)
@@ -224,6 +268,8 @@ static const char *during(struct objects *objects, struct capture *capture)
 	X(managed, assumed) \
 	X(copy, documented) \
 	X(context_synchronize, assumed) \
+	X(pool_trim, assumed) \
+	X(pool_set, assumed) \
 	X(event_query, assumed) \
 	X(event_synchronize, assumed) \
 	X(synchronize_of_other_stream, assumed) \

@@ -329,16 +329,25 @@ static bi__cu_result set_attribute(bi__cu_pool handle, unsigned what, const uint
 	return BI__CU_SUCCESS;
 }
 
+/*
+ * On an H100 with driver 580.159.04, setting the threshold and trimming, in this order, invalidated a capture of another
+ * thread in the global mode, and one of the same thread. It is not known which of the two does so.
+ */
+static bi__cu_result admit_change(bi__cu_result code)
+{
+	return code ? code : capture_admits_unsafe();
+}
+
 bi__cu_result cuMemPoolSetAttribute(bi__cu_pool pool, unsigned what, void *value)
 {
-	bi__cu_result code = ENTER(cuMemPoolSetAttribute);
+	bi__cu_result code = admit_change(ENTER(cuMemPoolSetAttribute));
 
 	return leave(code ? code : set_attribute(pool, what, value));
 }
 
 bi__cu_result cuMemPoolTrimTo(bi__cu_pool handle, size_t least)
 {
-	bi__cu_result code = ENTER(cuMemPoolTrimTo);
+	bi__cu_result code = admit_change(ENTER(cuMemPoolTrimTo));
 	struct pool *pool = code ? NULL : handle_find(OBJECT_POOL, handle, &code);
 
 	if (pool)
