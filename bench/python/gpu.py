@@ -39,7 +39,8 @@ def target_of(layout):
     """A share of the device's own copy, which reads no byte in vain: memory is read in sectors of 32 bytes. Items of 1
     and 2 bytes are harder, so they have a share of their own."""
     read = layout.bytes * min(min(map(abs, layout.strides)), SECTOR) // layout.item_size
-    return share_of(COPY_OF_DEVICE, (.95 if layout.item_size >= 4 else .80) * 2 * layout.bytes / (layout.bytes + read))
+    share = (.95 if layout.item_size >= 4 else .80) * 2 * layout.bytes / (layout.bytes + read)
+    return share_of(COPY_OF_DEVICE, round(share, 2))
 
 
 def on_device(report, array, spec, operation):

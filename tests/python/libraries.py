@@ -378,7 +378,7 @@ HEAD = """# Other libraries
 This page shows how arrays go into other libraries and come back. Each line of the tables was run with the versions
 that they name. It is "zero-copy" if a write through one array is seen through the other. `tests/python/libraries.py
 --all --output docs/libraries.md` makes the page, and a test runs the smaller libraries again. CuPy is missing, because
-it needs a GPU.
+it needs a GPU ([gpu-results.md](gpu-results.md)).
 
 `a` and `image` are arrays of this package in host memory, `d` is in OpenCL memory, `c` in CUDA memory of the simulated
 driver. Some libraries take only NumPy's arrays: give them `a.numpy()`, which is a view of host memory and a copy of
