@@ -354,7 +354,7 @@ static void keep_queue(struct bi_stream *queue)
 
 static int wrap_queue(uintptr_t queue, struct bi_stream **out)
 {
-	struct bi_context *context;
+	struct bi_context *context = NULL;
 	struct bi_error err;
 	int rc;
 

@@ -368,7 +368,7 @@ static int decode_text(const unsigned char *bytes, size_t *length, int version, 
 int bi__npy_parse(const unsigned char *bytes, size_t size, struct bi_layout *layout, char **descr, struct bi_error *err)
 {
 	struct reader in = { .err = err };
-	size_t header_size, length;
+	size_t header_size = 0, length;
 	char *text = NULL;
 	int rc = bi__npy_header_size(bytes, size, &header_size, err);
 

@@ -15,7 +15,7 @@ import pytest
 import tvm_ffi
 
 import dlpack_structs as dl
-from buffer_interface import InvalidArrayError, UnsupportedError, buffer_interface
+from buffer_interface import InvalidArrayError, UnsupportedError, buffer_interface, empty
 
 KINDS = [True, False]  # with a version, without
 
@@ -602,6 +602,7 @@ def test_E10_older_producers_are_still_told_the_stream(cuda):
 
 @pytest.mark.parametrize("sync", [True, False])
 def test_blocks_wait_at_their_end_unless_told_not_to(cuda, sync):
+    empty(1, "u1", device="cuda").release()  # opens the device, for which the driver may wait
     tensor = make(device=(dl.CUDA, 0), data=cuda.alloc(48))
     stream = cuda.stream()
     gate = cuda.gate(stream)

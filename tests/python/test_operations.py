@@ -551,6 +551,7 @@ def test_asarray(device):
 
 
 def test_asarray_without_a_copy_does_not_wait(cuda):
+    bi.empty(1, "u1", device="cuda").release()  # opens the device, for which the driver may wait
     producer = producers.TorchLike(cuda)
     producer.fill(3)
     waits = cuda.counts().host_waits
@@ -817,7 +818,8 @@ def test_synchronize_reports_what_failed(cuda):
     if not cuda.sim:
         return
     view = bi.zeros(64, "u1", device="cuda")
-    cuda.sim.arm(fail_call=2, fail_code=700)  # the first call makes the context current, and is tried again
+    # The first call asks for the number of the context, the second makes it current and is tried again.
+    cuda.sim.arm(fail_call=3, fail_code=700)
     with pytest.raises(bi.DriverError) as info:
         view.synchronize()
     assert info.value.vendor == 700

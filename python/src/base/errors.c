@@ -142,7 +142,7 @@ int bip_check(int rc, const struct bi_error *err, void *(*raise)(int rc, const s
 	return rc ? -1 : 0;
 }
 
-int bip_refuse(PyObject *exception, const char *format, ...)
+int(bip_refuse)(PyObject *exception, const char *format, ...)
 {
 	va_list args;
 

@@ -40,8 +40,12 @@ void *bip_raise_export(int rc, const struct bi_error *err);
 /* Returns 0 for BI_OK. Otherwise raises by one of the functions above, and returns -1. */
 int bip_check(int rc, const struct bi_error *err, void *(*raise)(int rc, const struct bi_error *err));
 
-/* Raises the exception with a message as PyErr_Format writes it. Numbers are passed to bip_printable. Returns -1. */
+/*
+ * Raises the exception with a message as PyErr_Format writes it. Numbers are passed to bip_printable. Returns -1. The
+ * macro shows that to compilers, which otherwise warn about results that only a success sets.
+ */
 int bip_refuse(PyObject *exception, const char *format, ...);
+#define bip_refuse(...) (bip_refuse(__VA_ARGS__), -1)
 /* Converts a number that names a handle. Raises InvalidArrayError if it does not fit into a pointer. */
 int bip_as_handle(const char *name, uint64_t value, uintptr_t *out);
 /*
