@@ -100,6 +100,7 @@ def test_the_opencl_loader_is_that_of_the_environment(tmp_path, monkeypatch):
     assert opencl.library.__wrapped__() is None
 
 
+@pytest.mark.needs("simulator")
 def test_order_and_memory_of_cuda(monkeypatch):
     monkeypatch.setenv("BI_CUDA_LIBRARY", find_simulator() or pytest.fail(NO_SIMULATOR))
     found = collect("offenders:cuda_order", ["cai"])
