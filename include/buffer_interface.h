@@ -674,7 +674,10 @@ BI_API int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 /* Makes later work on `stream` wait for the work that is now on each of `others`. */
 BI_API int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, size_t count,
 			  struct bi_error *err);
-/* Makes later work on `stream` wait for `event`. */
+/*
+ * Makes later work on `stream` wait for `event`. With CUDA, a stream joins the graph capture in which the event was
+ * recorded. BI_ECAPTURE: the stream is in a capture, and the event was recorded outside of it and is pending.
+ */
 BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_error *err);
 
 /* Records an event that is complete when all work that is now on the stream is done. Owned. */

@@ -10,10 +10,24 @@
 
 const struct bi__launch_limits bi__cuda_limits = { .group = BI__NEST_GROUP, .tiles = 1 };
 
+/* Returns true if the memory belongs to another CUDA context than the queue. */
+static int is_elsewhere(const struct bi__cuda_job *job, const struct bi__place *place)
+{
+	return place->device && ((const struct bi__cuda *)place->device->state)->shared != job->queue->cuda->shared;
+}
+
 /* Returns true if the device memory belongs to another CUDA context. Host memory is addressable from every context. */
 static int is_foreign(const struct bi__cuda_job *job, const struct bi__place *place)
 {
-	return place->device && place->device->native != (uintptr_t)job->queue->cuda->context && !place->block->host;
+	return is_elsewhere(job, place) && !place->block->host;
+}
+
+/* Refuses memory of another CUDA context that was reset: its addresses may belong to other memory now. */
+int bi__cuda_refuse_reset_places(const struct bi__cuda_job *job, struct bi_error *err)
+{
+	int rc = is_elsewhere(job, job->dst) ? bi__cuda_refuse_reset(job->dst->device->state, err) : BI_OK;
+
+	return !rc && is_elsewhere(job, job->src) ? bi__cuda_refuse_reset(job->src->device->state, err) : rc;
 }
 
 /* Returns true for host memory, both pageable and pinned. */

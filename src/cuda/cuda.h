@@ -308,6 +308,8 @@ extern const struct bi__launch_limits bi__cuda_limits;
 
 /* Copies between two blocks. The context must be current. */
 int bi__cuda_copy_blocks(const struct bi__cuda_job *job, struct bi_error *err);
+/* Returns BI_EDRIVER if the memory on either side is of another CUcontext than the queue, which was reset. */
+int bi__cuda_refuse_reset_places(const struct bi__cuda_job *job, struct bi_error *err);
 
 /*
  * Copies a plan that is not LINEAR. The plan's offsets count from the device addresses `to` and `from`. The context

@@ -115,13 +115,18 @@ int bi__cuda_enumerate(struct bi_device *devices, int capacity, int *count, stru
 
 static int open_own(struct bi__cuda *cuda, const struct bi_device *device, struct bi_error *err)
 {
+	struct bi__cuda_scope scope;
 	int rc = bi__cu_open(err);
 
 	if (!rc)
 		rc = find_device(device->ordinal, &cuda->device, &cuda->facts, err);
+	if (rc)
+		return rc;
+	rc = bi__cuda_relax(&scope, err);
 	if (!rc)
 		rc = bi__cu_check(bi__cu->DevicePrimaryCtxRetain(&cuda->context, cuda->device),
 				  "cuDevicePrimaryCtxRetain", err);
+	bi__cuda_leave(&scope);
 	if (rc)
 		return rc;
 	cuda->is_primary = 1;
@@ -201,10 +206,16 @@ static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queu
 	return BI_OK;
 }
 
+/* The release may destroy the context, which frees its memory. */
 static void destroy_state(struct bi__cuda *cuda)
 {
-	if (cuda->is_primary)
+	struct bi__cuda_scope scope;
+
+	if (cuda->is_primary) {
+		bi__cuda_relax(&scope, NULL);
 		bi__cu->DevicePrimaryCtxRelease(cuda->device);
+		bi__cuda_leave(&scope);
+	}
 	free(cuda);
 }
 
@@ -250,6 +261,7 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 	}
 	out->device = (uintptr_t)cuda->device;
 	out->native = (uintptr_t)cuda->context;
+	out->number = cuda->shared->context_id;
 	out->position = cuda->ordinal;
 	out->state = cuda;
 	return BI_OK;
@@ -259,10 +271,11 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	struct bi__cuda *cuda = device->state;
-	struct bi__cuda_scope scope = { NULL, 0, 0 };
-	int is_reset = bi__cuda_is_reset(cuda->shared);
+	struct bi__cuda_scope scope;
 
-	if (!is_reset)
+	if (bi__cuda_is_reset(cuda->shared))
+		bi__cuda_relax(&scope, NULL);
+	else
 		bi__cuda_enter_to_release(cuda->context, &scope);
 	bi__cuda_stream_close(stream);
 	bi__cuda_close_shared(cuda);

@@ -113,7 +113,15 @@ static int enqueue_wait(struct bi__cuda_queue *waiter, const struct bi__cuda_eve
 
 int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err)
 {
-	return event ? enqueue_wait(bi__cuda_queue_of(queue), event_of(event), err) : BI_OK;
+	struct bi__cuda_queue *waiter = bi__cuda_queue_of(queue);
+
+	if (!event)
+		return BI_OK;
+	/* The caller has asked about the context of the queue. */
+	if (event_of(event)->shared != waiter->cuda->shared && bi__cuda_is_reset(event_of(event)->shared))
+		return bi__fail_vendor(err, BI_EDRIVER, BI__CU_ERROR_CONTEXT_IS_DESTROYED,
+				       "the work to be waited for was lost when other code reset its CUDA device");
+	return enqueue_wait(waiter, event_of(event), err);
 }
 
 /* Records an event while the context of the queue is current, which need not be the one of the waiter. */
@@ -135,7 +143,7 @@ static int record_elsewhere(struct bi__cuda_queue *queue, struct bi__cuda_event 
 int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)
 {
 	struct bi__cuda_queue *behind = bi__cuda_queue_of(waiter), *before = bi__cuda_queue_of(on);
-	int is_same = behind->cuda->context == before->cuda->context, rc;
+	int is_same = behind->cuda->shared == before->cuda->shared, rc;
 	struct bi__cuda_event *event;
 
 	if (is_same && behind->stream == before->stream)
@@ -330,9 +338,9 @@ int64_t bi__cuda_elapsed(uintptr_t event)
 	struct bi__cuda_scope scope;
 	float milliseconds = -1;
 
-	if (!event || !timed->start || bi__cuda_is_reset(timed->shared) ||
-	    bi__cuda_enter(timed->shared->context, &scope, NULL))
+	if (!event || !timed->start || bi__cuda_is_reset(timed->shared))
 		return -1;
+	bi__cuda_enter_to_release(timed->shared->context, &scope); /* the scope is relaxed */
 	if (bi__cu->EventElapsedTime(&milliseconds, timed->start, timed->handle) != BI__CU_SUCCESS)
 		milliseconds = -1;
 	bi__cuda_leave(&scope);
@@ -454,6 +462,8 @@ static void leave_list(struct bi__cuda_queue *queue, int is_reset)
 	if (queue->used && !is_reset)
 		add_use(queue->used);
 	pthread_mutex_unlock(&shared->queues_lock);
+	if (queue->used && is_reset)
+		put_event(queue->used);
 }
 
 /*

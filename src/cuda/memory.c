@@ -58,7 +58,7 @@ void bi__cuda_drop_caches(struct bi__device_state *device)
 	struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope;
 
-	if (!cuda->pool)
+	if (!cuda->pool || bi__cuda_is_reset(cuda->shared))
 		return;
 	if (bi__cuda_relax(&scope, NULL) == BI_OK) {
 		set_threshold(cuda, 0);

@@ -195,8 +195,11 @@ int bi__cuda_copy(struct bi__device_state *device, struct bi__queue *queue, cons
 		  uintptr_t *event, struct bi_error *err)
 {
 	struct bi__cuda_job job = { bi__cuda_queue_of(queue), move->plan, &move->dst, &move->src };
+	int rc = bi__cuda_refuse_reset_places(&job, err);
 
 	(void)device;
+	if (rc)
+		return rc;
 	if (event && move->is_timed)
 		return run_timed(&job, event, err);
 	return event && is_short_read(&job) ? run_short_read(&job, event, err) : run_job(&job, err);

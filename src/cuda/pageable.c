@@ -368,9 +368,12 @@ static int enqueue_in_pair(const struct bi__cuda_pageable_copy *copy, const stru
  */
 static int end_pair(struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, int waits, struct bi_error *err)
 {
-	int rc = waits ? pass(pair->used, pair->stream, queue->stream, err) : BI_OK, ended;
+	int rc = waits ? pass(pair->used, pair->stream, queue->stream, NULL) : BI_OK, ended;
 
-	if (rc && pass(pair->used, pair->stream, queue->stream, NULL) && bi__cuda_drain(pair->stream))
+	/* The first call may return the failure of earlier work. */
+	if (rc)
+		rc = pass(pair->used, pair->stream, queue->stream, err);
+	if (rc && bi__cuda_drain(pair->stream))
 		return rc;
 	pthread_mutex_lock(&queue->cuda->shared->pageable.lock);
 	ended = end_chunk(queue, pair, rc ? NULL : err);

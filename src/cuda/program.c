@@ -104,11 +104,12 @@ void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
 	struct program *unloaded = (struct program *)program;
 	struct bi__cuda_scope scope;
 
-	bi__cuda_enter_to_release(cuda->context, &scope);
-	if (!bi__cuda_is_reset(cuda->shared) &&
-	    (!bi__cuda_wait_for_kernels(cuda->shared) || !bi__cuda_wait_for_kernels(cuda->shared)))
-		bi__cu->ModuleUnload(unloaded->module);
-	bi__cuda_leave(&scope);
+	if (!bi__cuda_is_reset(cuda->shared)) {
+		bi__cuda_enter_to_release(cuda->context, &scope);
+		if (!bi__cuda_wait_for_kernels(cuda->shared) || !bi__cuda_wait_for_kernels(cuda->shared))
+			bi__cu->ModuleUnload(unloaded->module);
+		bi__cuda_leave(&scope);
+	}
 	free(unloaded->ptx);
 	free(unloaded);
 }

@@ -82,10 +82,17 @@ struct bi__range {
 /* The part of an opened device that belongs to the backend. Embedded in struct bi__device; its address is stable. */
 struct bi__device_state {
 	uintptr_t device; /* cl_device_id, CUdevice */
-	uintptr_t native; /* cl_context, CUcontext; devices with equal natives can share events and memory */
+	uintptr_t native; /* cl_context, CUcontext */
+	uint64_t number; /* tells apart contexts that have one `native`, one after the other; 0: there are none */
 	int position; /* device_id in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
 	void *state; /* memory that the backend allocates, or NULL */
 };
+
+/* Returns 1 if both devices are of one native context: they can share events and memory. */
+static inline int bi__is_same_native(const struct bi__device_state *a, const struct bi__device_state *b)
+{
+	return a->native == b->native && a->number == b->number;
+}
 
 /* The device that has to be opened to reach a foreign memory or queue. */
 struct bi__origin {

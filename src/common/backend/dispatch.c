@@ -63,7 +63,7 @@ void bi__dispatch_begin_scope(struct bi__scope *scope, const struct bi__device *
 {
 	struct bi__scope *outer = bi__scope_current();
 
-	if (outer && outer->device->state.native == device->state.native)
+	if (outer && bi__is_same_native(&outer->device->state, &device->state))
 		return;
 	*scope = (struct bi__scope){ .outer = outer, .device = device };
 	bi__scope_set_current(scope);
@@ -79,8 +79,10 @@ struct bi__scope *bi__dispatch_pause_scope(void)
 {
 	struct bi__scope *scope = bi__scope_current();
 
-	if (scope)
+	if (scope) {
 		leave_scope(scope);
+		scope->count = 0; /* a capture may begin or end meanwhile */
+	}
 	bi__scope_set_current(NULL);
 	return scope;
 }

@@ -93,7 +93,8 @@ int bi__fence_await(struct bi_stream *stream, enum bi__wait_reason reason, struc
 }
 
 /* Sets *out to an event with the backend's event, and takes ownership of it. `rc` is the status of making that. */
-static int make_event(struct bi_context *context, uintptr_t made, int rc, struct bi_event **out, struct bi_error *err)
+static int make_event(struct bi_context *context, uintptr_t made, int is_own, int rc, struct bi_event **out,
+		      struct bi_error *err)
 {
 	struct bi_event *event = rc ? NULL : malloc(sizeof(*event));
 
@@ -104,6 +105,7 @@ static int make_event(struct bi_context *context, uintptr_t made, int rc, struct
 		return bi__fail(err, BI_ENOMEM, "no memory for an event");
 	}
 	atomic_init(&event->refs, 1);
+	event->is_own = is_own;
 	event->fence = bi__fence_of(context, made);
 	*out = event;
 	return BI_OK;
@@ -117,7 +119,7 @@ int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_e
 	if (bi__check_out(out, stream != NULL, "stream is NULL", err))
 		return BI_EINVAL;
 	rc = bi__dispatch_record(&stream->context->device, &stream->queue, &made, err);
-	return make_event(stream->context, made, rc, out, err);
+	return make_event(stream->context, made, 1, rc, out, err);
 }
 
 int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err)
@@ -128,7 +130,7 @@ int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event 
 	if (bi__check_out(out, context && handle, "context is NULL or handle is 0", err))
 		return BI_EINVAL;
 	rc = bi__dispatch_event_wrap(&context->device, handle, &made, err);
-	return make_event(context, made, rc, out, err);
+	return make_event(context, made, 0, rc, out, err);
 }
 
 struct bi_event *bi_event_retain(struct bi_event *event)

@@ -63,6 +63,7 @@ struct bi_stream {
 /* An event is a fence with a reference count. The fence does not change. */
 struct bi_event {
 	atomic_uint refs;
+	int is_own; /* 1: recorded by the library; 0: wrapped */
 	struct bi__fence fence;
 };
 
@@ -328,14 +329,14 @@ static inline void bi__count_wait(struct bi_context *context, enum bi__wait_reas
 /* Returns 1 if the two contexts have the same native context, and so can share events and memory. */
 static inline int bi__same_space(const struct bi_context *a, const struct bi_context *b)
 {
-	return a->device.backend == b->device.backend && a->device.state.native == b->device.state.native;
+	return a->device.backend == b->device.backend && bi__is_same_native(&a->device.state, &b->device.state);
 }
 
 /* Returns 1 if streams of the two contexts can wait for each other. */
 static inline int bi__share_events(const struct bi_context *a, const struct bi_context *b)
 {
 	return a->device.backend == b->device.backend &&
-	       (a->device.state.native == b->device.state.native || a->device.backend->has_peers);
+	       (bi__is_same_native(&a->device.state, &b->device.state) || a->device.backend->has_peers);
 }
 
 /*

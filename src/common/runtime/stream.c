@@ -247,6 +247,30 @@ int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, si
 	return rc;
 }
 
+/*
+ * Refuses that a stream in a graph capture waits for pending work outside of captures: the driver would invalidate the
+ * capture. A wrapped event is not queried, because that invalidates its capture if it has one. Sets *is_done to 1 if
+ * there is nothing to wait for.
+ */
+static int check_wait_in_capture(struct bi_stream *stream, const struct bi_event *event, int *is_done,
+				 struct bi_error *err)
+{
+	uint64_t capture;
+	int rc = bi__stream_capture(stream, &capture, err);
+
+	*is_done = 0;
+	if (rc || !capture || !event->is_own)
+		return rc;
+	rc = bi__fence_query(&event->fence, is_done, err);
+	if (rc == BI_ECAPTURE)
+		return BI_OK;
+	if (rc || *is_done)
+		return rc;
+	return bi__fail(err, BI_ECAPTURE,
+			"a stream of graph capture %llu cannot wait for an event outside of it whose work is pending",
+			(unsigned long long)capture);
+}
+
 int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_error *err)
 {
 	struct bi_error query;
@@ -257,9 +281,12 @@ int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_e
 	if (event->fence.context && !bi__same_space(stream->context, event->fence.context))
 		return bi__fail(err, BI_EINVAL, "event belongs to another context than the stream");
 	bi__stream_share(stream);
+	if (stream->context->device.backend->order.capture) {
+		rc = check_wait_in_capture(stream, event, &done, err);
+		return rc || done ? rc : bi__fence_wait(stream, &event->fence, err);
+	}
 	rc = bi__fence_query(&event->fence, &done, &query);
-	/* BI_ECAPTURE: the event was recorded in a capture and never completes. `stream` joins the capture. */
-	if (rc == BI_ECAPTURE || (!rc && !done))
+	if (!rc && !done)
 		return bi__fence_wait(stream, &event->fence, err);
 	if (rc && err)
 		*err = query;

@@ -406,6 +406,47 @@ static void row_27_a_release_is_put_off(void **state)
 	bi_view_release(other);
 }
 
+/* So do events of other code. They are not queried, which would invalidate the capture. */
+static void row_27_a_wrapped_event_of_a_capture_brings_a_stream_in(void **state)
+{
+	struct bi_stream *stream = new_producer(BI_STREAM_IN_ORDER), *inside = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_event *event;
+	bi__cu_event native;
+
+	(void)state;
+	begin_capture(stream, BI__CU_CAPTURE_MODE_GLOBAL);
+	cuda_enter(fixture.context);
+	DID(EventCreate(&native, BI__CU_EVENT_DISABLE_TIMING));
+	DID(EventRecord(native, cuda_stream_of(stream)));
+	cuda_leave();
+	OK(bi_event_wrap(fixture.context, (uintptr_t)native, &event, &error));
+	OK(bi_stream_wait(inside, event, &error));
+	OK(bi_stream_join(stream, &inside, 1, &error));
+	end_and_drop(stream);
+	bi_event_release(event);
+	cuda_enter(fixture.context);
+	DID(EventDestroy(native));
+	cuda_leave();
+}
+
+static void row_27_a_wait_for_work_outside_is_refused(void **state)
+{
+	struct bi_stream *stream = new_producer(BI_STREAM_IN_ORDER), *outside = new_producer(BI_STREAM_IN_ORDER);
+	struct gate *gate = close_gate(outside);
+	struct bi_event *event;
+
+	(void)state;
+	OK(bi_event_record(outside, &event, &error));
+	begin_capture(stream, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	REFUSED(BI_ECAPTURE, bi_stream_wait(stream, event, &error));
+	end_and_drop(stream);
+	open_and_finish(gate);
+	begin_capture(stream, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	OK(bi_stream_wait(stream, event, &error));
+	end_and_drop(stream);
+	bi_event_release(event);
+}
+
 /* An event of the capture brings a stream in; what is outside stays there, and nobody asks or waits. */
 static void row_27_events_and_joins(void **state)
 {
@@ -815,6 +856,8 @@ int capture_rows(void)
 		ROW(row_27_a_release_is_put_off, NEED_CUDA),
 		ROW(row_11_a_hand_back_in_a_capture_is_refused, NEED_CUDA),
 		ROW(row_27_events_and_joins, NEED_CUDA),
+		ROW(row_27_a_wrapped_event_of_a_capture_brings_a_stream_in, NEED_CUDA),
+		ROW(row_27_a_wait_for_work_outside_is_refused, NEED_CUDA | NEED_GATE),
 		ROW(row_21_unmap_in_a_capture_is_refused, NEED_CUDA),
 		ROW(row_21_unmap_in_a_capture_of_the_context_stream, NEED_CUDA),
 		ROW(row_21_a_mapping_is_given_up_in_a_capture, NEED_CUDA),
