@@ -73,8 +73,9 @@ static inline const char *bi_exchange_check(const struct bi_exchange *x)
 		return "order_kind, stream, event and done do not agree [B-32]";
 	if ((x->type_code == 3) != (x->descr != NULL) || !bits)
 		return "the type has no name, or two [B-26]";
-	if (x->descr ? bits != 8 || lanes != (x->item_size > 65535 ? 0 : x->item_size)
-		     : !lanes || ((lanes * bits + 7) / 8 != x->item_size && lanes * ((bits + 7) / 8) != x->item_size))
+	if (x->descr && (bits != 8 || lanes != (x->item_size > 65535 ? 0 : x->item_size)))
+		return "beside descr, bits and lanes are not those of bytes [B-26]";
+	if (!x->descr && (!lanes || ((lanes * bits + 7) / 8 != x->item_size && lanes * ((bits + 7) / 8) != x->item_size)))
 		return "item_size does not go with the type [B-27]";
 	return bi_exchange_check_layout(x);
 }

@@ -184,15 +184,19 @@ static int check_and_report(struct run *run)
 	is_json_stdout = run->json.is_stdout;
 	if (!rc)
 		rc = choose_symbols(run);
-	if (!rc)
-		rc = check_symbols(run);
-	if (!rc && json)
-		rc = write_json(run);
 	if (rc)
 		return rc;
+	rc = check_symbols(run);
+	if (rc && !check_report_broken(&run->report))
+		return rc;
+	/* What is broken is shown also if a later step or the file of the report has failed. */
+	if (json && write_json(run))
+		rc = EXIT_CODE_USAGE;
 	if (!is_json_stdout)
 		check_report_text(&run->report, value_of(run, OPTION_ALL) != NULL, stdout);
-	return check_report_broken(&run->report) ? EXIT_CODE_FAILURE : run->is_partial ? EXIT_CODE_USAGE : EXIT_CODE_OK;
+	if (check_report_broken(&run->report))
+		return EXIT_CODE_FAILURE;
+	return rc || run->is_partial ? EXIT_CODE_USAGE : EXIT_CODE_OK;
 }
 
 static int run(const struct invocation *invocation)

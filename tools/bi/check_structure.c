@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define MOST_PAGES 4096
+#define MOST_DESCR 65536 /* bytes (B-28) */
 
 /* The rules of check.h in the order in which it looks at them. */
 static const char *const checked[] = { "B-9",  "B-39", "B-11", "B-23", "B-21", "B-32", "B-26",
@@ -68,16 +69,19 @@ static void describe_layout(const struct bi_exchange *x, char *text, size_t size
 		 x->ndim, shape, strides, x->item_size, x->handle, x->offset, x->size, x->flags);
 }
 
-/* Gives the memory the bytes that the elements reach. */
-static void repair_memory(struct bi_exchange *x)
+/* Gives the memory the bytes that the elements reach. Returns 0 if no memory has so many. */
+static int repair_memory(struct bi_exchange *x)
 {
 	uint64_t below = 0, above = 0;
 
 	for (int i = 0; i < x->ndim; i++)
 		bi_exchange_add_reach(x->strides[i] < 0 ? &below : &above, (uint64_t)x->shape[i], x->strides[i]);
+	if (above > UINT64_MAX - x->item_size || below > UINT64_MAX - x->item_size - above)
+		return 0;
 	x->handle = 1;
 	x->offset = below;
 	x->size = below + above + x->item_size;
+	return 1;
 }
 
 static void ignore_release(struct bi_exchange *self)
@@ -126,6 +130,7 @@ static int describe_and_repair(struct bi_exchange *x, int rule, char *text, size
 		x->handle_kind = BI_HANDLE_HOST;
 		x->device_type = BI_EXCHANGE_DEVICE_CPU;
 		x->context = 0;
+		x->device_id = 0; /* B-23 was judged before, and demands it of the host */
 		return 1;
 	case B_32:
 		snprintf(text, size, "order_kind is %u, stream 0x%" PRIx64 ", event 0x%" PRIx64 ", done is %s",
@@ -141,25 +146,40 @@ static int describe_and_repair(struct bi_exchange *x, int rule, char *text, size
 		return 1;
 	default:
 		describe_layout(x, text, size);
-		if (rule == B_17)
-			repair_memory(x);
-		return rule == B_17;
+		return rule == B_17 && repair_memory(x);
 	}
 }
 
-/* Judges the rules of check.h, one after the other. Returns 1 if all hold. */
+/* Returns the place in `checked` of the rule that a sentence of check.h names, or CHECKED for NULL. */
+static int rule_of(const char *why)
+{
+	char name[8];
+
+	for (int rule = 0; why && rule < CHECKED; rule++) {
+		snprintf(name, sizeof(name), "[%s]", checked[rule]);
+		if (strstr(why, name))
+			return rule;
+	}
+	return CHECKED;
+}
+
+/*
+ * Judges the rules of check.h, one after the other. Returns 1 if all hold. Ends early if a structure breaks an earlier
+ * rule again, because check.h has not looked at the later ones then.
+ */
 static int judge_checked(struct bi_exchange x)
 {
 	int all_hold = 1, goes_on = 1;
 
 	for (int rule = 0; goes_on && rule < CHECKED; rule++) {
-		const char *why = bi_exchange_check(&x);
+		int found = rule_of(bi_exchange_check(&x));
 		struct bi_exchange repaired = x;
-		char name[8], seen[400];
+		char seen[400];
 
-		snprintf(name, sizeof(name), "%s]", checked[rule]);
+		if (found < rule)
+			break;
 		goes_on = describe_and_repair(&repaired, rule, seen, sizeof(seen));
-		if (judge(checked[rule], !why || !strstr(why, name), "%s", seen)) {
+		if (judge(checked[rule], found != rule, "%s", seen)) {
 			goes_on = 1;
 			continue;
 		}
@@ -200,6 +220,28 @@ static void fill_described(struct bi_exchange *out, const struct bi_exchange *x)
 	name_bytes(out, x->descr);
 }
 
+/* Returns 1 if a message has the word before the first text that it quotes, which may have any words. */
+static int is_about(const char *message, const char *word)
+{
+	const char *found = strstr(message, word), *quoted = strpbrk(message, "\"'");
+
+	return found && (!quoted || found < quoted);
+}
+
+/* Returns the bytes of a text before its NUL, or -1 if they cannot be read or are more than `most`. */
+static int64_t readable_length(const char *text, int64_t most)
+{
+	for (int64_t length = 0; length <= most; length++) {
+		uintptr_t at = (uintptr_t)text + (uintptr_t)length;
+
+		if ((length == 0 || at % (uintptr_t)sysconf(_SC_PAGESIZE) == 0) && !check_is_readable(at, 1))
+			return -1;
+		if (!text[length])
+			return length;
+	}
+	return -1;
+}
+
 /* The library reads the descr. Its message tells whether the text, the size or the kind of type is wrong. */
 static int judge_descr(const struct bi_exchange *x)
 {
@@ -215,9 +257,9 @@ static int judge_descr(const struct bi_exchange *x)
 		judge_fatal("the host cannot be opened: %s", err.message);
 	fill_described(&described, x);
 	bi_view_import(host, &described, 0, &view, &err);
-	if (strstr(err.message, "item_size") || strstr(err.message, "type_lanes"))
+	if (is_about(err.message, "item_size") || is_about(err.message, "type_lanes"))
 		rule = "B-29";
-	else if (strstr(err.message, "type_code"))
+	else if (is_about(err.message, "type_code"))
 		rule = "B-26";
 	if (!view && strstr(err.message, "no type has this kind and size"))
 		judge_skip("B-28", "the library does not know the type: %s", err.message);
@@ -239,7 +281,8 @@ static int judge_type(const struct bi_exchange *x)
 			     x->type_code, x->type_bits);
 	if (!x->descr)
 		return 0;
-	if (!judge("B-28", check_is_readable((uintptr_t)x->descr, 1), "descr is no memory of the process"))
+	if (!judge("B-28", readable_length(x->descr, MOST_DESCR) >= 0,
+		   "descr is no text with a NUL behind at most %d bytes, in memory of the process", MOST_DESCR))
 		return 0;
 	return judge_descr(x);
 }
