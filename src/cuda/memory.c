@@ -35,7 +35,6 @@ void bi__cuda_open_pool(struct bi__cuda *cuda)
 {
 	const struct bi__cu_pool_properties properties = { .type = BI__CU_ALLOCATION_PINNED,
 							   .location = { BI__CU_LOCATION_DEVICE, cuda->device } };
-
 	struct bi__cuda_scope scope;
 
 	cuda->pool = NULL;
