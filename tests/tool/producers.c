@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 struct array {
@@ -27,6 +28,20 @@ static void release(struct bi_exchange *self)
 {
 	self->release = NULL;
 	free(self->owner);
+}
+
+/* Three bytes at the end of the memory that can be read. */
+static const char *text_without_nul(void)
+{
+	static char *text;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!text) {
+		text = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		munmap(text + page, page);
+		text = memcpy(text + page - 3, "\"|V", 3);
+	}
+	return text;
 }
 
 static int make(uint32_t wishes, struct bi_exchange *out)
@@ -160,14 +175,19 @@ CHANGES(B21_context, out->context = 8)
 CHANGES(B23_device, out->device_id = 1)
 CHANGES(B25_code, out->type_code = 99)
 CHANGES(B26_descr, out->descr = "\"|V4\"")
+CHANGES(B26_bits, out->type_code = 3; out->descr = "\"|V4\"")
 CHANGES(B27_item, out->item_size = 3)
 CHANGES(B28_descr, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = "[[\"a\", \"<i4\"]")
+CHANGES(B28_endless, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = text_without_nul())
 CHANGES(B28_garbage, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = (char *)8)
 CHANGES(B29_descr, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = "\"|V8\"")
 CHANGES(B32_kind, out->order_kind = BI_ORDER_OPENCL)
 CHANGES(B32_stream, out->stream = 8)
 CHANGES(B38_stream, if (wishes & BI_ACQUIRE_READY) { out->order_kind = BI_ORDER_OPENCL; out->stream = 8; })
 CHANGES(B49_shape, if (wishes & BI_ACQUIRE_BORROW) ARRAY->shape[0] = 1)
+CHANGES(B39_null, out->release = NULL)
+/* What is put right for one rule breaks no rule that was judged before. */
+CHANGES(device, out->device_type = 2; out->device_id = 1; out->handle_kind = BI_HANDLE_CL_MEM; out->size = 8)
 /* Several rules are broken; all are found. */
 CHANGES(several, out->reserved = 1; out->device_type = 2; out->order_kind = 3; out->type_bits = 0; out->size = 8;
 	out->flags |= BI_F_CONTIGUOUS; out->device_id = -1)

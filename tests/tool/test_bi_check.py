@@ -115,6 +115,20 @@ class CheckTest(unittest.TestCase):
         found = self.broken(self.report(BROKEN, "producers.so", "--producer", "several"))
         self.assertEqual(set(found["several"]), {"B-11", "B-17", "B-18", "B-21", "B-23", "B-25", "B-26", "B-32", "B-38"})
 
+    def test_rules_behind_a_broken_one_are_judged(self):
+        found = self.broken(self.report(BROKEN, "producers.so", "--producer", "device"))
+        self.assertLessEqual({"B-21", "B-17"}, set(found["device"]))
+
+    def test_only_the_broken_rule_is_found(self):
+        for symbol, rules in (("B26_bits", ["B-26"]), ("B28_endless", ["B-28"]), ("B39_null", ["B-39", "B-51"])):
+            found = self.broken(self.report(BROKEN, "producers.so", "--producer", symbol))
+            self.assertEqual(found, {symbol: rules})
+
+    def test_a_rule_that_refused_calls_keep_from_being_tested_does_not_hold(self):
+        document = self.report(OK, "producers.so", "--producer", "right_last")
+        for name in ("B-8", "B-43", "B-51"):
+            self.assertEqual(self.status(document, name), "not applicable", name)
+
     def test_each_planted_consumer_is_found(self):
         judged = set()
         for symbol in offenders("consumers"):
