@@ -579,6 +579,28 @@ static void copy_from_a_device_that_was_reset_is_refused(void **state)
 	bi_context_release(mine);
 }
 
+/* The handle of the context is that of the old one, but the memory and the events of the old one are gone. */
+static void memory_from_before_a_reset_is_refused(void **state)
+{
+	struct bi_context *before = fixture.context;
+	struct bi_view *idle = on_device(), *used = on_device(), *host = on_host(pageable), *view;
+
+	(void)state;
+	fill(idle, 1, NULL);
+	OK(bi_view_synchronize(idle, &error));
+	OK(bi_copy(used, host, NULL, &error));
+	DID(DevicePrimaryCtxReset(0));
+	fixture.context = fixture_open(fixture.spec, &(struct bi_options)BI_OPTIONS_INIT);
+	view = on_device();
+	RESET(bi_copy(view, idle, NULL, &error));
+	REFUSED(BI_EDRIVER, bi_copy(view, host, NULL, &error));
+	bi_view_release(view);
+	bi_view_release(used);
+	bi_view_release(idle);
+	bi_view_release(host);
+	bi_context_release(before);
+}
+
 /* Pageable memory is copied through pinned memory, so the call does not wait. */
 static void hmm_pageable_memory_is_pageable(void **state)
 {
@@ -640,6 +662,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(use_after_a_reset_is_refused, begin_without_pools, end),
 		cmocka_unit_test_setup_teardown(use_after_a_reset_and_a_retain_is_refused, begin_without_pools, end),
 		cmocka_unit_test_setup_teardown(copy_from_a_device_that_was_reset_is_refused, begin_without_pools, end),
+		cmocka_unit_test_setup_teardown(memory_from_before_a_reset_is_refused, begin_without_pools, end),
 		TEST(hmm_pageable_memory_is_pageable),
 		TEST(partly_registered_memory_is_copied),
 	};
