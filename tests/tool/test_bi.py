@@ -336,6 +336,10 @@ class CopyTest(BiTest):
             self.assertGreaterEqual(len(copies), 3)
         done = self.succeed("copy", path, self.path("out.npy"), "--device", "host", "--profile", "-")
         json.loads(done.stdout)
+        os.symlink(path, self.path("link.npy"))
+        self.refuse(USAGE, "--profile cannot be .*in.npy, which is read", "copy", path, self.path("new.npy"), "--profile",
+                    self.path("link.npy"))
+        self.assertEqual(self.read("in.npy"), saved(np.arange(12)))
 
     def test_device_of_the_environment(self):
         path = self.write("in.npy", saved(np.arange(12)))

@@ -75,6 +75,9 @@ static int check_outputs(struct job *job)
 	if (output_is_same(&job->output, &job->profile))
 		fail(&err, BI_EINVAL, "OUT and --profile cannot both be %s",
 		     job->is_profile_stdout ? "standard output" : job->profile.target);
+	else if (output_is_input(&job->profile, &job->input))
+		fail(&err, BI_EINVAL, "--profile cannot be %s, which is read: it would be replaced",
+		     job->profile.target);
 	else if (job->is_profile_stdout && has_option(job, OPTION_JSON))
 		fail(&err, BI_EINVAL, "--json and --profile cannot both be written to standard output");
 	else

@@ -271,6 +271,14 @@ int output_is_same(const struct output *a, const struct output *b)
 	return a->temporary && b->temporary && !strcmp(a->target, b->target);
 }
 
+int output_is_input(const struct output *output, const struct input *input)
+{
+	struct stat read, written;
+
+	return output->temporary && !fstat(input->fd, &read) && !stat(output->target, &written) && read.st_ino &&
+	       read.st_ino == written.st_ino && read.st_dev == written.st_dev;
+}
+
 int output_write(struct output *output, const void *bytes, size_t size, struct bi_error *err)
 {
 	const unsigned char *from = bytes;

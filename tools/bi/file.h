@@ -51,6 +51,8 @@ int output_open(struct output *output, const char *path, struct bi_error *err);
 
 /* Returns true if both outputs would be written to one regular file, or to standard output. */
 int output_is_same(const struct output *a, const struct output *b);
+/* Returns true if the output will replace the file that is read. */
+int output_is_input(const struct output *output, const struct input *input);
 int output_write(struct output *output, const void *bytes, size_t size, struct bi_error *err);
 
 /* Writes the output to its target. After a failure nothing of the output is left. */
