@@ -10,7 +10,7 @@
 #include "newer.h"
 
 /* A call that has not returned by then waits for the gate. */
-enum { MILLISECONDS = 2000 };
+enum { MILLISECONDS = 500 };
 
 typedef bi__cu_result gated_call(struct objects *objects);
 
