@@ -379,6 +379,7 @@ int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, stru
 	X(devices.close, bi__cuda_close) \
 	X(devices.locate, bi__cuda_locate) \
 	X(devices.drop_caches, bi__cuda_drop_caches) \
+	X(devices.is_lost, bi__cuda_is_lost) \
 	X(devices.cache_state, bi__cuda_cache_state) \
 	X(memory.alloc, bi__cuda_alloc) \
 	X(memory.adopt, bi__cuda_adopt) \

@@ -95,6 +95,11 @@ int bi__cuda_is_reset(struct bi__cuda_shared *shared)
 	return atomic_load(&shared->is_reset);
 }
 
+int bi__cuda_is_lost(struct bi__device_state *device)
+{
+	return bi__cuda_is_reset(((struct bi__cuda *)device->state)->shared);
+}
+
 int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err)
 {
 	if (!bi__cuda_is_reset(cuda->shared))

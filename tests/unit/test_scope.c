@@ -44,7 +44,7 @@ static void code_of_the_caller_runs_in_no_scope(void **state)
 	assert_int_equal(scope.is_entered, 0);
 	assert_int_equal(bi__scope_recall(&queue, &id), 0);
 	bi__dispatch_resume(paused);
-	assert_int_equal(bi__scope_recall(&queue, &id), 1);
+	assert_int_equal(bi__scope_recall(&queue, &id), 0); /* that code may have begun or ended a capture */
 	bi__dispatch_end(&scope);
 	assert_null(bi__dispatch_pause(&device->device));
 }

@@ -24,7 +24,7 @@ static const char epilogue[] = "Devices are chosen by a string: auto, cpu, gpu, 
 			       "Exit codes:\n"
 			       "  0  all went well\n"
 			       "  1  a file or a device could not do it; check: a rule is broken\n"
-			       "  2  the command line is wrong, or does not fit; check: a function was not checked\n"
+			       "  2  the command line is wrong, or does not fit; check: not all was checked\n"
 			       "  3  --verify found a difference\n"
 			       "  4  the input file is truncated, damaged or of an unknown kind\n";
 

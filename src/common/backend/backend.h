@@ -192,6 +192,8 @@ struct bi__backend {
 		bi_function *(*symbol)(const char *name);
 		/* Drops caches that can be built again (programs). Optional. */
 		void (*drop_caches)(struct bi__device_state *device);
+		/* Returns 1 if other code has destroyed the native context, so that no work is left. NULL: always 0. */
+		int (*is_lost)(struct bi__device_state *device);
 		/* Writes how many programs were built, and how many were loaded from the cache. Optional. */
 		void (*cache_state)(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 	} devices;

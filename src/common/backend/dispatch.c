@@ -324,7 +324,17 @@ int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int bloc
 	*done = 1;
 	if (!rc && event)
 		CALL_IN_SCOPE(device, rc, rc = device->backend->order.poll(event, block, done, err), err);
-	return rc;
+	if (rc != BI_EDRIVER || !bi__dispatch_is_lost(device))
+		return rc;
+	*done = 1;
+	return bi__fail(err, BI_EPRODUCER, "the work was lost when other code reset its device");
+}
+
+int bi__dispatch_is_lost(const struct bi__device *device)
+{
+	struct bi__device_state state = device->state;
+
+	return device->backend->devices.is_lost && device->backend->devices.is_lost(&state);
 }
 
 int bi__dispatch_drain(const struct bi__device *device, uintptr_t event)

@@ -184,6 +184,12 @@ static int is_handed_back(const struct bi_memory *memory, const struct bi__fence
 	return !rc;
 }
 
+/* Returns 1 if work on the memory may run whose end cannot be known. A device that was reset runs none. */
+static int is_end_unknown(const struct bi_context *context, const struct bi_memory *memory)
+{
+	return memory->order.lost && !bi__dispatch_is_lost(&context->device);
+}
+
 /* Destroys the memory, or retires it if work is pending. */
 static void destroy_or_retire(struct bi_context *context, struct bi_memory *memory)
 {
@@ -207,7 +213,7 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 	}
 	bi__order_end_host_use(memory, work.context);
 	bi__fence_clear(&work);
-	if (!memory->order.lost)
+	if (!is_end_unknown(context, memory))
 		bi__memory_destroy(context, memory);
 }
 
@@ -220,7 +226,7 @@ void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
 	}
 	if (is_reusable(context, memory))
 		put_into_pool(context, memory);
-	else if (!memory->order.lost)
+	else if (!is_end_unknown(context, memory))
 		destroy_or_retire(context, memory);
 }
 
