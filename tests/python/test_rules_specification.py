@@ -341,8 +341,8 @@ def test_B26_a_type_has_one_name(bi, check, members):
 
 
 def test_B26_a_described_type_has_no_name_in_the_table(bi, check):
-    refuse(bi, check, "B-27", descr=b'">i4"', **{**DESCRIBED, "type_bits": 16})
-    refuse(bi, check, "B-27", descr=b'">i4"', **{**DESCRIBED, "type_lanes": 1})
+    refuse(bi, check, "B-26", descr=b'">i4"', **{**DESCRIBED, "type_bits": 16})
+    refuse(bi, check, "B-26", descr=b'">i4"', **{**DESCRIBED, "type_lanes": 1})
     refuse_in_library(bi, "DLPack has a name", descr=b'"<i4"', **DESCRIBED)
     assert accept(bi, check, descr=b'">i4"', **DESCRIBED).typestr == ">i4"
 
