@@ -95,9 +95,9 @@ int bi__cuda_is_reset(struct bi__cuda_shared *shared)
 	return atomic_load(&shared->is_reset);
 }
 
-int bi__cuda_is_lost(struct bi__device_state *device)
+int bi__cuda_is_lost(const struct bi__device_state *device)
 {
-	return bi__cuda_is_reset(((struct bi__cuda *)device->state)->shared);
+	return bi__cuda_is_reset(((const struct bi__cuda *)device->state)->shared);
 }
 
 int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err)

@@ -186,7 +186,7 @@ CHANGES(B32_stream, out->stream = 8)
 CHANGES(B38_stream, if (wishes & BI_ACQUIRE_READY) { out->order_kind = BI_ORDER_OPENCL; out->stream = 8; })
 CHANGES(B49_shape, if (wishes & BI_ACQUIRE_BORROW) ARRAY->shape[0] = 1)
 CHANGES(B39_null, out->release = NULL)
-/* What is put right for one rule breaks no rule that was judged before. */
+/* The check repairs B-21. The repair must not break B-23, which is judged before. */
 CHANGES(device, out->device_type = 2; out->device_id = 1; out->handle_kind = BI_HANDLE_CL_MEM; out->size = 8)
 /* Several rules are broken; all are found. */
 CHANGES(several, out->reserved = 1; out->device_type = 2; out->order_kind = 3; out->type_bits = 0; out->size = 8;

@@ -189,7 +189,7 @@ static int check_and_report(struct run *run)
 	rc = check_symbols(run);
 	if (rc && !check_report_broken(&run->report))
 		return rc;
-	/* What is broken is shown also if a later step or the file of the report has failed. */
+	/* Broken rules are shown even if a later step failed, or the file of the report cannot be written. */
 	if (json && write_json(run))
 		rc = EXIT_CODE_USAGE;
 	if (!is_json_stdout)

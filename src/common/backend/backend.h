@@ -83,7 +83,7 @@ struct bi__range {
 struct bi__device_state {
 	uintptr_t device; /* cl_device_id, CUdevice */
 	uintptr_t native; /* cl_context, CUcontext */
-	uint64_t number; /* tells apart contexts that have one `native`, one after the other; 0: there are none */
+	uint64_t number; /* differs if a context has the `native` of one that is gone; 0: the driver has no numbers */
 	int position; /* device_id in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
 	void *state; /* memory that the backend allocates, or NULL */
 };
@@ -193,7 +193,7 @@ struct bi__backend {
 		/* Drops caches that can be built again (programs). Optional. */
 		void (*drop_caches)(struct bi__device_state *device);
 		/* Returns 1 if other code has destroyed the native context, so that no work is left. NULL: always 0. */
-		int (*is_lost)(struct bi__device_state *device);
+		int (*is_lost)(const struct bi__device_state *device);
 		/* Writes how many programs were built, and how many were loaded from the cache. Optional. */
 		void (*cache_state)(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded);
 	} devices;

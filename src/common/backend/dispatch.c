@@ -327,14 +327,18 @@ int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int bloc
 	if (rc != BI_EDRIVER || !bi__dispatch_is_lost(device))
 		return rc;
 	*done = 1;
-	return bi__fail(err, BI_EPRODUCER, "the work was lost when other code reset its device");
+	return bi__fail(err, BI_EPRODUCER,
+			"the work was lost when other code reset its device: write the array again on a device that is "
+			"opened now");
 }
 
 int bi__dispatch_is_lost(const struct bi__device *device)
 {
-	struct bi__device_state state = device->state;
+	int is_lost = 0;
 
-	return device->backend->devices.is_lost && device->backend->devices.is_lost(&state);
+	if (device->backend->devices.is_lost && bi__dispatch_alive(device, NULL) == BI_OK)
+		CALL_BACKEND(device->backend, is_lost = device->backend->devices.is_lost(&device->state));
+	return is_lost;
 }
 
 int bi__dispatch_drain(const struct bi__device *device, uintptr_t event)

@@ -121,7 +121,7 @@ int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue
 			struct bi_error *err);
 int bi__dispatch_wait(const struct bi__device *device, struct bi__queue *queue, uintptr_t event, struct bi_error *err);
 int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int block, int *done, struct bi_error *err);
-/* Returns 1 if other code has destroyed the native context. Nothing is pending there then. */
+/* Returns 1 if other code has destroyed the native context, so that no work is left. Returns 0 in a forked child. */
 int bi__dispatch_is_lost(const struct bi__device *device);
 int bi__dispatch_drain(const struct bi__device *device, uintptr_t event);
 int bi__dispatch_finish(const struct bi__device *device, struct bi__queue *queue, struct bi_error *err);

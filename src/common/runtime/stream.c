@@ -267,7 +267,8 @@ static int check_wait_in_capture(struct bi_stream *stream, const struct bi_event
 	if (rc || *is_done)
 		return rc;
 	return bi__fail(err, BI_ECAPTURE,
-			"a stream of graph capture %llu cannot wait for an event outside of it whose work is pending",
+			"a stream of graph capture %llu cannot wait for pending work outside of it: synchronise the event "
+			"before the capture",
 			(unsigned long long)capture);
 }
 

@@ -601,6 +601,35 @@ static void memory_from_before_a_reset_is_refused(void **state)
 	bi_context_release(before);
 }
 
+static void note_release(void *data)
+{
+	++*(int *)data;
+}
+
+/* The work that was pending at the reset has ended, so the owner of the memory gets it back. */
+static void memory_with_work_at_a_reset_is_released(void **state)
+{
+	struct bi_view *used = on_device(), *host;
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory;
+	int released = 0;
+
+	(void)state;
+	foreign.handle = (uintptr_t)pageable;
+	foreign.nbytes = BYTES;
+	foreign.release = note_release;
+	foreign.release_data = &released;
+	OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+	host = view_of(memory);
+	OK(bi_copy(used, host, NULL, &error));
+	DID(DevicePrimaryCtxReset(0));
+	bi_view_release(host);
+	bi_view_release(used);
+	bi_context_release(fixture.context);
+	fixture.context = NULL;
+	assert_int_equal(released, 1);
+}
+
 /* Pageable memory is copied through pinned memory, so the call does not wait. */
 static void hmm_pageable_memory_is_pageable(void **state)
 {
@@ -663,6 +692,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(use_after_a_reset_and_a_retain_is_refused, begin_without_pools, end),
 		cmocka_unit_test_setup_teardown(copy_from_a_device_that_was_reset_is_refused, begin_without_pools, end),
 		cmocka_unit_test_setup_teardown(memory_from_before_a_reset_is_refused, begin_without_pools, end),
+		cmocka_unit_test_setup_teardown(memory_with_work_at_a_reset_is_released, begin_without_pools, end),
 		TEST(hmm_pageable_memory_is_pageable),
 		TEST(partly_registered_memory_is_copied),
 	};

@@ -48,7 +48,7 @@ static unsigned type_of(const struct allocation *a)
 	return is_host_memory(a) ? BI__CU_MEMORY_HOST : BI__CU_MEMORY_DEVICE;
 }
 
-/* Of memory that was mapped by hand it is what was reserved. A reserved address that is not mapped has it too. */
+/* The range of memory that was mapped by hand is the reserved range, also for a reserved address that is not mapped. */
 static void find_range(const struct allocation *a, uint64_t pointer, uint64_t *start, size_t *nbytes)
 {
 	*start = a ? a->start : 0;
