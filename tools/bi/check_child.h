@@ -67,6 +67,8 @@ _Noreturn void judge_end(void);
 int judge_structure(const struct bi_exchange *x);
 /* Returns 1 if the process can read the bytes. Reads one byte of each of the first 4096 pages, and the last byte. */
 int check_is_readable(uint64_t address, uint64_t size);
+/* Returns the bytes of a text before its NUL that can be read, or `most` if there are more. */
+size_t check_readable_length(const char *text, size_t most);
 /* Judges B-34: a write of the elements waits for a gate, which opens while the consumer is running. */
 void step_pending(const struct check_task *task);
 

@@ -110,10 +110,13 @@ static int judge_accepted(const struct check_task *task, const struct taken *tak
 	return 0;
 }
 
+#define SNAPSHOT_DESCR 1024 /* bytes of descr that are compared */
+
 /* All that must not change until release. The elements may change: B-12 is about the structure. */
 struct snapshot {
 	struct bi_exchange x;
 	int64_t shape[64], strides[64];
+	char descr[SNAPSHOT_DESCR];
 	int is_freed; /* the memory cannot be read, or looks as if it was freed */
 };
 
@@ -139,6 +142,17 @@ static size_t numbers_size(const struct bi_exchange *x)
 		       : 0;
 }
 
+static const char *descr_of(const struct bi_exchange *x)
+{
+	return x->descr ? x->descr : "";
+}
+
+/* Returns the bytes of descr that are compared. */
+static size_t descr_size(const struct bi_exchange *x)
+{
+	return check_readable_length(descr_of(x), SNAPSHOT_DESCR);
+}
+
 static void take_snapshot(struct snapshot *snapshot, const struct bi_exchange *x)
 {
 	size_t size = numbers_size(x);
@@ -149,6 +163,7 @@ static void take_snapshot(struct snapshot *snapshot, const struct bi_exchange *x
 		memcpy(snapshot->shape, x->shape, size);
 		memcpy(snapshot->strides, x->strides, size);
 	}
+	memcpy(snapshot->descr, descr_of(x), descr_size(x));
 	snapshot->is_freed = is_memory_freed(x);
 }
 
@@ -186,6 +201,8 @@ static const char *find_change(const struct snapshot *before, const struct bi_ex
 		return "shape";
 	if (size && memcmp(before->strides, x->strides, size) != 0)
 		return "strides";
+	if (memcmp(before->descr, descr_of(x), descr_size(x)) != 0)
+		return "descr";
 	return is_memory_freed(x) && !before->is_freed ? "the memory, which is freed," : NULL;
 }
 

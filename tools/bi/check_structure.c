@@ -228,18 +228,26 @@ static int is_about(const char *message, const char *word)
 	return found && (!quoted || found < quoted);
 }
 
-/* Returns the bytes of a text before its NUL, or -1 if they cannot be read or are more than `most`. */
-static int64_t readable_length(const char *text, int64_t most)
+size_t check_readable_length(const char *text, size_t most)
 {
-	for (int64_t length = 0; length <= most; length++) {
-		uintptr_t at = (uintptr_t)text + (uintptr_t)length;
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	size_t length = 0;
 
-		if ((length == 0 || at % (uintptr_t)sysconf(_SC_PAGESIZE) == 0) && !check_is_readable(at, 1))
-			return -1;
-		if (!text[length])
+	for (; length < most; length++) {
+		uintptr_t at = (uintptr_t)text + length;
+
+		if (((length == 0 || at % page == 0) && !check_is_readable(at, 1)) || !text[length])
 			return length;
 	}
-	return -1;
+	return length;
+}
+
+/* Returns 1 for a text with a NUL behind at most `most` bytes, in memory of the process. */
+static int is_text(const char *text, size_t most)
+{
+	size_t length = check_readable_length(text, most + 1);
+
+	return length <= most && check_is_readable((uintptr_t)text + length, 1) && !text[length];
 }
 
 /* The library reads the descr. Its message tells whether the text, the size or the kind of type is wrong. */
@@ -281,7 +289,7 @@ static int judge_type(const struct bi_exchange *x)
 			     x->type_code, x->type_bits);
 	if (!x->descr)
 		return 0;
-	if (!judge("B-28", readable_length(x->descr, MOST_DESCR) >= 0,
+	if (!judge("B-28", is_text(x->descr, MOST_DESCR),
 		   "descr is no text with a NUL behind at most %d bytes, in memory of the process", MOST_DESCR))
 		return 0;
 	return judge_descr(x);
