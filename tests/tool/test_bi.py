@@ -502,6 +502,13 @@ class BadInputTest(BiTest):
         self.assertNotRegex(done.stdout.decode(), r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
         self.assertEqual(len(done.stdout.splitlines()), 4)
 
+    def test_a_path_that_is_not_text_is_printed_as_text(self):
+        path = os.path.join(self.folder.name.encode(), b"a\xff\xe2\x82b.npy")
+        with open(path, "wb") as file:
+            file.write(saved(np.arange(3)))
+        done = self.succeed("copy", path, self.path("out.npy"), "--device", "host")
+        self.assertIn("a???b.npy", done.stdout.decode())
+
     def test_missing_input(self):
         self.refuse(FAILURE, "No such file", "copy", self.path("none.npy"), self.path("out.npy"))
         self.refuse(FAILURE, "Is a directory", "copy", self.folder.name, self.path("out.npy"))

@@ -2,19 +2,27 @@
 
 #include "text.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
+
+static int is_printable(uint32_t point)
+{
+	return point >= 0x20 && !(point >= 0x7f && point <= 0x9f);
+}
+
 void text_clean(char *text)
 {
-	for (unsigned char *c = (unsigned char *)text; *c; c++) {
-		/* In UTF-8, U+0080 to U+009F are 0xc2 and another byte. */
-		int is_pair = *c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f;
+	size_t left = strlen(text), length;
+	uint32_t point;
 
-		if (is_pair)
-			*c++ = '?';
-		*c = *c == '\n' ? ' ' : is_pair || iscntrl(*c) ? '?' : *c;
+	for (; left; text += length, left -= length) {
+		length = utf8_decode(text, left, &point);
+		if (*text == '\n')
+			*text = ' ';
+		else if (!length || !is_printable(point))
+			memset(text, '?', length += !length);
 	}
 }
 

@@ -13,7 +13,10 @@ FILE *text_open(char **text, size_t *length);
  */
 int text_close(FILE *stream, char **text, size_t *length);
 
-/* Replaces characters of a text of another origin that would control a terminal: "\n" by " ", others by "?". */
+/*
+ * Replaces what a terminal cannot print in a text of another origin: "\n" by " ", other control characters and bytes that
+ * are not UTF-8 by "?".
+ */
 void text_clean(char *text);
 
 /* Prints the first `length` bytes of a text, cleaned. Prints nothing if memory is missing. */
