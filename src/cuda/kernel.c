@@ -26,12 +26,12 @@ static int load_module(const struct bi__cuda *cuda, bi__cu_module *module, struc
 
 	refused = load_code(cuda, module);
 	if (refused == BI__CU_SUCCESS) {
-		kernels->loaded++;
+		atomic_fetch_add(&kernels->loaded, 1);
 		return BI_OK;
 	}
 	code = bi__cu->ModuleLoadData(module, bi__image_ptx);
 	if (code == BI__CU_SUCCESS) {
-		kernels->built++;
+		atomic_fetch_add(&kernels->built, 1);
 		return BI_OK;
 	}
 	return bi__fail_vendor(err, bi__cu_check(code, "", NULL), (int)code,
@@ -72,7 +72,7 @@ static int load_kernels_locked(const struct bi__cuda *cuda, struct bi_error *err
 	return rc;
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list, its users, and the loading of kernels */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list and its users; no driver call is made under it */
 static struct bi__cuda_shared *all;
 
 static struct bi__cuda_shared *find_shared_locked(bi__cu_context context, unsigned long long id)
@@ -92,6 +92,7 @@ static struct bi__cuda_shared *make_shared_locked(bi__cu_context context, unsign
 		return NULL;
 	shared->context = context;
 	shared->context_id = id;
+	pthread_mutex_init(&shared->kernels.lock, NULL);
 	pthread_mutex_init(&shared->queues_lock, NULL);
 	pthread_mutex_init(&shared->pageable.lock, NULL);
 	pthread_mutex_init(&shared->lock, NULL);
@@ -100,13 +101,23 @@ static struct bi__cuda_shared *make_shared_locked(bi__cu_context context, unsign
 	return shared;
 }
 
-/* Tries each twice: a later call may wait for work of the device. */
-static void prepare_shared_locked(struct bi__cuda *cuda)
+/*
+ * The first device that is opened loads and allocates; others wait for it. Tries each twice, because a call may return
+ * the failure of earlier work.
+ */
+static void prepare_shared(struct bi__cuda *cuda)
 {
-	if (load_kernels_locked(cuda, NULL))
-		load_kernels_locked(cuda, NULL);
-	if (bi__cuda_make_chunks(&cuda->shared->pageable, NULL))
-		bi__cuda_make_chunks(&cuda->shared->pageable, NULL);
+	struct bi__cuda_shared *shared = cuda->shared;
+
+	pthread_mutex_lock(&shared->kernels.lock);
+	if (!shared->kernels.is_prepared) {
+		shared->kernels.is_prepared = 1;
+		if (load_kernels_locked(cuda, NULL))
+			load_kernels_locked(cuda, NULL);
+		if (bi__cuda_make_chunks(&shared->pageable, NULL))
+			bi__cuda_make_chunks(&shared->pageable, NULL);
+	}
+	pthread_mutex_unlock(&shared->kernels.lock);
 }
 
 int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
@@ -121,10 +132,13 @@ int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
 	cuda->shared = find_shared_locked(cuda->context, id);
 	if (!cuda->shared)
 		cuda->shared = make_shared_locked(cuda->context, id);
-	if (cuda->shared && !cuda->shared->users++)
-		prepare_shared_locked(cuda);
+	if (cuda->shared)
+		cuda->shared->users++;
 	pthread_mutex_unlock(&lock);
-	return cuda->shared ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for the kernels of a context");
+	if (!cuda->shared)
+		return bi__fail(err, BI_ENOMEM, "no memory for the kernels of a context");
+	prepare_shared(cuda);
+	return BI_OK;
 }
 
 void bi__cuda_close_shared(struct bi__cuda *cuda)
@@ -151,19 +165,20 @@ void bi__cuda_close_shared(struct bi__cuda *cuda)
 	pthread_mutex_destroy(&shared->pageable.lock);
 	pthread_mutex_destroy(&shared->lock);
 	pthread_mutex_destroy(&shared->queues_lock);
+	pthread_mutex_destroy(&shared->kernels.lock);
 	free(shared);
 }
 
-/* Another thread may hold the lock while it opens a context, for which the driver may wait for a device. */
+/* Another thread may hold the lock while the driver loads the kernels, for which it may wait for the device. */
 static int get_function(const struct bi__cuda *cuda, int number, bi__cu_function *out, struct bi_error *err)
 {
 	struct bi__cuda_kernels *kernels = &cuda->shared->kernels;
 	int rc = BI_OK;
 
 	if (!atomic_load_explicit(&kernels->module, memory_order_acquire)) {
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&kernels->lock);
 		rc = kernels->module ? BI_OK : load_kernels_locked(cuda, err);
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&kernels->lock);
 	}
 	if (!rc)
 		*out = kernels->functions[number];
@@ -199,10 +214,8 @@ int bi__cuda_launch(struct bi__cuda_queue *queue, struct bi__launches *launches,
 
 void bi__cuda_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded)
 {
-	const struct bi__cuda *cuda = device->state;
+	struct bi__cuda_kernels *kernels = &((const struct bi__cuda *)device->state)->shared->kernels;
 
-	pthread_mutex_lock(&lock);
-	*built = cuda->shared->kernels.built;
-	*loaded = cuda->shared->kernels.loaded;
-	pthread_mutex_unlock(&lock);
+	*built = atomic_load(&kernels->built);
+	*loaded = atomic_load(&kernels->loaded);
 }
