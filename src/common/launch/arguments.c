@@ -296,15 +296,23 @@ static void choose_group(const struct bi__kernel *limits, struct bi__kernel_laun
 	balance_group(limits, launch, 1);
 }
 
+/* Returns 1 if the largest groups along an axis would be few enough. */
+static int can_have_fewer_groups(const struct bi__kernel *limits, const struct bi__kernel_launch *launch, int axis)
+{
+	size_t largest = limits->most_along[axis] < limits->most_items ? limits->most_along[axis] : limits->most_items;
+
+	return (uint64_t)(launch->size[axis] - 1) / largest < (uint64_t)limits->most_groups[axis];
+}
+
 static int check_group_count(const struct bi__kernel *limits, const struct bi__kernel_launch *launch,
 			     struct bi_error *err)
 {
 	for (int i = 0; i < 3; i++)
 		if (has_too_many_groups(limits, launch, i))
-			return bi__fail(err, BI_EINVAL,
-					"%lld groups along %c are above the limit of %lld: make the groups larger",
-					(long long)count_groups(launch, i), "xyz"[i],
-					(long long)limits->most_groups[i]);
+			return bi__fail(err, BI_EINVAL, "%lld groups along %c are above the limit of %lld: %s",
+					(long long)count_groups(launch, i), "xyz"[i], (long long)limits->most_groups[i],
+					can_have_fewer_groups(limits, launch, i) ? "make the groups larger along this axis"
+										 : "launch the grid in parts");
 	return BI_OK;
 }
 
