@@ -1,7 +1,4 @@
-/*
- * Copies between the host and the device, and the choice of the function for all other moves. No function here blocks
- * the calling thread.
- */
+/* Copies between the host and the device, and the choice of the function for all other moves. */
 #include "cuda/cuda.h"
 
 /* The method by which dense bytes are copied between a host address and a block. */

@@ -253,8 +253,9 @@ struct bi__backend {
 		/* Blocks the calling thread until the queue is empty. */
 		int (*finish)(struct bi__queue *queue, struct bi_error *err);
 		/*
-		 * Makes an event from a native event of the caller, which is retained once. Returns BI_EINVAL if the
-		 * native event belongs to another native context.
+		 * Makes an event from a native event of the caller. A native event that the driver counts is retained
+		 * once; any other must outlive the new event. Returns BI_EINVAL if the driver can tell that the native
+		 * event belongs to another native context.
 		 */
 		int (*event_wrap)(struct bi__device_state *device, uintptr_t native, uintptr_t *event,
 				  struct bi_error *err);
