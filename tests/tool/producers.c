@@ -22,7 +22,7 @@ struct array {
 
 static const int64_t long_strides[2] = { 48, 16 };
 static char long_numbers[96];
-static char shared_descr[] = "\"<i4\"";
+static char shared_descr[] = "[[\"a\", \"<i4\"]]";
 static int64_t shared_shape[2] = { 2, 3 }, one_shape[2] = { 2, 3 };
 
 static void release(struct bi_exchange *self)
@@ -162,7 +162,7 @@ CHANGES(B11_flag, out->flags |= 1 << 9)
 CHANGES(B11_reserved, out->reserved = 1)
 CHANGES(B12_shape, out->shape = shared_shape; shared_shape[0]++)
 CHANGES(B12_descr, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = shared_descr;
-	shared_descr[2] ^= 'i' ^ 'u')
+	shared_descr[9] ^= 'i' ^ 'u')
 CHANGES(B14_null, out->shape = NULL)
 CHANGES(B14_garbage, out->strides = (int64_t *)8)
 CHANGES(B14_ndim, out->ndim = 65)
