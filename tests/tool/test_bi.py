@@ -552,6 +552,8 @@ class BadUsageTest(BiTest):
     def test_options(self):
         self.refuse_view("did you mean '--slice'", "--slise", "1")
         self.refuse_view("lacks its value", "--slice")
+        self.refuse_view("lacks its value FILE; a value that begins with -- is given by --profile=--json", "--profile", "--json")
+        self.refuse_view("unknown option '-xjson'; did you mean '--json'", "-xjson")
         self.refuse_view("takes no value", "--verify=1")
         self.refuse_view("twice", "--json", "--json")
         for path in ["-", "/dev/stdout"]:
@@ -682,6 +684,8 @@ class OtherCommandsTest(BiTest):
             self.assertEqual(self.succeed("help", command).stdout.decode(), text)
         self.assertEqual(self.succeed("help").stdout, self.succeed("--help").stdout)
         self.refuse(USAGE, "unknown command 'cpoy'; did you mean 'copy'", "help", "cpoy")
+        self.refuse(USAGE, "unexpected argument 'extra'", "help", "copy", "extra")
+        self.refuse(USAGE, "unexpected argument 'extra'", "--help", "extra")
 
     def test_version(self):
         self.assertRegex(self.succeed("--version").stdout.decode(), r"^bi \d+\.\d+\.\d+\n$")
@@ -927,6 +931,7 @@ class OtherCommandsTest(BiTest):
             self.assertRegex(text, r"\non %s \(.+\) by " % spec)
             for what in ["this copy", "as many dense bytes"]:
                 self.assertRegex(text, r"\n  %s +[\d.]+ us +[\d.]+ GB/s read and written\n" % what)
+        self.show("--shape", "4", "--offset", str(1 << 60), "--plan", "--device", "host")  # allocates few bytes
         text = self.show("--shape", "40,0", "--plan", "--device", "host")
         self.assertIn("array: nothing", text)
         self.assertNotIn("GB/s", text)

@@ -257,6 +257,7 @@ class CheckTest(unittest.TestCase):
                 (r"refuses returns -5 for a plain call, so there is no array", "producers.so", "--producer", "refuses"),
                 (r"refuses refuses plain arrays", "consumers.so", "--consumer", "refuses"),
                 (r"--json: cannot use the directory", "producers.so", "--json", self.path("no/folder.json")),
+                (r"--json cannot be .*producers.so, which is checked", "producers.so", "--json", self.path("producers.so")),
         ]:
             with self.subTest(library, words=words):
                 code, out, errors = self.run_check(library, *words)

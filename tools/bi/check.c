@@ -173,14 +173,32 @@ static int check_symbols(struct run *run)
 	return checked && !run->report.is_incomplete ? EXIT_CODE_OK : EXIT_CODE_USAGE;
 }
 
+/* Opens the file of the results, which must not replace the library. */
+static int open_json(struct run *run, const char *path)
+{
+	struct bi_error err;
+	struct input library;
+	int is_library;
+
+	if (output_open(&run->json, path, &err))
+		return fail_json(&err);
+	if (input_open(&library, run->task.file, &err))
+		return EXIT_CODE_OK; /* its name may be wrong; the check says so */
+	is_library = output_is_input(&run->json, &library);
+	input_close(&library);
+	if (!is_library)
+		return EXIT_CODE_OK;
+	say("check: --json cannot be %s, which is checked: it would be replaced", path);
+	return EXIT_CODE_USAGE;
+}
+
 static int check_and_report(struct run *run)
 {
 	const char *json = value_of(run, OPTION_JSON);
-	struct bi_error err = { 0 };
 	int rc = read_timeout(run), is_json_stdout;
 
-	if (!rc && json && output_open(&run->json, json, &err))
-		rc = fail_json(&err);
+	if (!rc && json)
+		rc = open_json(run, json);
 	is_json_stdout = run->json.is_stdout;
 	if (!rc)
 		rc = choose_symbols(run);

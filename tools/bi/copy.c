@@ -134,7 +134,7 @@ static int check_header(void *data, const struct bi_layout *layout, struct bi_er
 		job->header_code = EXIT_CODE_USAGE;
 		return rc;
 	}
-	progress_start(&job->progress, 2 * (uint64_t)(bi_layout_nbytes(layout) + bi_layout_nbytes(&view)));
+	progress_start(&job->progress, 2 * ((uint64_t)bi_layout_nbytes(layout) + (uint64_t)bi_layout_nbytes(&view)));
 	progress_step(&job->progress, "reading");
 	return BI_OK;
 }

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,14 +72,22 @@ static int run_command(const struct command *command, int count, char *const *wo
 	return EXIT_CODE_OK;
 }
 
+/* Returns the most words of a call that begins with this word. */
+static int most_words(const char *first)
+{
+	if (!strcmp(first, "--version") || !strcmp(first, "--help") || !strcmp(first, "-h"))
+		return 2;
+	return strcmp(first, "help") ? INT_MAX : 3;
+}
+
 static int run_words(int count, char *const *words)
 {
 	if (count < 2) {
 		print_help(stderr);
 		return EXIT_CODE_USAGE;
 	}
-	if (count > 2 && !strcmp(words[1], "--version")) {
-		say("unexpected argument '%s'", words[2]);
+	if (count > most_words(words[1])) {
+		say("unexpected argument '%s'", words[most_words(words[1])]);
 		fputs("Try 'bi --help'.\n", stderr);
 		return EXIT_CODE_USAGE;
 	}

@@ -86,7 +86,7 @@ static int parse_option(const struct command *command, int count, char *const *w
 {
 	const char *word = words[*at], *equals = strchr(word, '='), *value = equals ? equals + 1 : NULL;
 	size_t length = equals ? (size_t)(equals - word) : strlen(word);
-	int found = length > 2 ? find_option(command->options, word + 2, length - 2) : -1;
+	int found = word[1] == '-' && length > 2 ? find_option(command->options, word + 2, length - 2) : -1;
 
 	if (found < 0)
 		return fail_unknown_option(command, word);
@@ -102,6 +102,12 @@ static int parse_option(const struct command *command, int count, char *const *w
 		value = "";
 	} else if (!value && ++*at < count) {
 		value = words[*at];
+		if (!strncmp(value, "--", 2)) { /* the value was forgotten; else an option would be lost */
+			say("%s: --%s lacks its value %s; a value that begins with -- is given by --%s=%s", command->name,
+			    command->options[found].name, command->options[found].value,
+			    command->options[found].name, value);
+			return usage(command);
+		}
 	}
 	if (!value) {
 		say("%s: --%s lacks its value %s", command->name, command->options[found].name,

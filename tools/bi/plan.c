@@ -69,6 +69,8 @@ static int measure_copy(const struct bi_view *dst, const struct bi_view *src, do
 	return rc;
 }
 
+#define PAGE 4096 /* bytes */
+
 /* The arrays of one measurement on the device. */
 struct measurement {
 	struct bi_context *context;
@@ -76,19 +78,23 @@ struct measurement {
 	struct bi_view *view, *dense, *other;
 };
 
+/* Allocates no bytes for most of those before the view. Its alignment within a page stays the same. */
 static int open_source(struct measurement *measured, const struct bi_layout *layout, struct bi_error *err)
 {
+	struct bi_layout moved = *layout;
 	int64_t first, end;
 	struct bi_dtype byte;
 	int rc;
 
 	bi_layout_extent(layout, &first, &end);
+	moved.offset -= first - first % PAGE;
+	end -= first - first % PAGE;
 	rc = bi_dtype_make(BI_UINT8, 1, 0, &byte, err);
 	if (rc == BI_OK)
 		rc = bi_view_empty(measured->context, byte, 1, &end, &measured->bytes, err);
 	if (rc == BI_OK)
 		rc = bi_fill(measured->bytes, "", NULL, err);
-	return rc == BI_OK ? bi_view_with_layout(measured->bytes, layout, &measured->view, err) : rc;
+	return rc == BI_OK ? bi_view_with_layout(measured->bytes, &moved, &measured->view, err) : rc;
 }
 
 static int open_measurement(struct measurement *measured, const struct bi_layout *view, const char *device,
