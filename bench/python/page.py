@@ -34,7 +34,8 @@ GROUPS = {
                "memory. Ours and OpenCL's own calls have plates of their own. Where ours allocates the plate, "
                "OpenCL's own calls write into one that is kept."),
     "gpu": ("On a GPU",
-            "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy."),
+            "1 GiB on the device, 256 MiB between host and device; in brackets the share of the device's own copy. How "
+            "steady the processor was is judged in rows of which a figure is marked, and in no others."),
 }
 INTRODUCTION = """\
 # Performance
@@ -44,7 +45,8 @@ INTRODUCTION = """\
 
 - The library and its peers run in one process, in turns. Every element that a copy, a fill or a kernel writes is
   compared before anything is timed (runs before commit 84cddce: every element that a copy writes).
-- A figure is the median of its turns. Runs are separated by `·`.
+- A figure is the median of its turns. Figures of several runs are separated by `·`; the column *runs* has their numbers.
+  The target is that of the last of them.
 - *Met* states whether the median reaches the target. *About*: the median does not, but its better quartile does. If the
   target is another figure of the row, the two are compared round by round, and the median of the differences counts. A
   clock that changes between two rounds changes both sides of each difference.
@@ -292,7 +294,7 @@ class Page:
             table = self.table(group)
             if table:
                 parts += [f"### {title}", wrapped(words), table, wrapped(self.ratios(group)),
-                          BOUNDS.get((self.stem, group))]
+                          self.texts() if group == "any" else "", BOUNDS.get((self.stem, group))]
         parts += [*self.drawn(), self.not_run()]
         return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -318,8 +320,18 @@ class Page:
         lines = [self.line(self.rows(operation)) for operation in self.operations(group)]
         if not lines:
             return ""
-        return "\n".join(["| operation | target | ours | met | beside its best peer | peers, *bounds* |",
-                          "|---|---|---|---|---|---|", *lines])
+        return "\n".join(["| operation | runs | target | ours | met | beside its best peer | peers, *bounds* |",
+                          "|---|---|---|---|---|---|---|", *lines])
+
+    def numbers(self, operation):
+        """Returns the numbers of the runs that have the row."""
+        return ", ".join(str(number) for number, run in enumerate(self.runs, 1)
+                         if any(row["operation"] == operation for row in run["rows"]))
+
+    def texts(self):
+        """Returns the distributions over random layouts. Records before version 4 have none."""
+        return "\n\n".join(f"Run {number}:\n\n```\n{text}\n```" for number, run in enumerate(self.runs, 1)
+                           for text in run.get("texts", ()))
 
     def ratios(self, group):
         """Lists targets in nanoseconds with the peer from which they were derived."""
@@ -341,7 +353,7 @@ class Page:
         others += [f"*{name} {each(rows, lambda row, name=name: cell(row, row['bounds'][name]), 'bounds', name)}*"
                    for name in newest["bounds"]]
         ours = each(rows, lambda row: marked(row, cell(row, row["ours"])))
-        cells = [newest["operation"], target_words(newest), f"**{ours}**",
+        cells = [newest["operation"], self.numbers(newest["operation"]), target_words(newest), f"**{ours}**",
                  same(row["met"] or "–" for row in rows), same(verdict(row) for row in rows), "; ".join(others)]
         return "| " + " | ".join(words.replace("|", "\\|") for words in cells) + " |"
 
@@ -355,16 +367,21 @@ class Page:
             compared = sum(row["verdict"] is not None for row in run["rows"])
             lines.append(f"* Run {number}: {met} of {len(with_target)} targets met, {about} about; "
                          f"{len(losing)} of {compared} rows lose to their best peer.{steadiness(run['rows'])}")
-        losing = [row["operation"] for row in self.runs[-1]["rows"] if row["verdict"] == "loses"]
-        missed = [row["operation"] for row in self.runs[-1]["rows"] if row["met"] == "no"]
-        lines.append("* Missed in the last run: " + ("; ".join(missed) or "none") + ".")
-        lines.append("* Losing in the last run: " + ("; ".join(losing) or "none") + ".")
+        newest = self.newest()
+        losing = [row["operation"] for row in newest if row["verdict"] == "loses"]
+        missed = [row["operation"] for row in newest if row["met"] == "no"]
+        lines.append(f"* Missed, of {len(newest)} rows, each in its last run: {'; '.join(missed) or 'none'}.")
+        lines.append(f"* Losing, likewise: {'; '.join(losing) or 'none'}.")
         return "\n".join(lines)
 
+    def newest(self):
+        """Returns each row as the last run with it has it."""
+        return list({row["operation"]: row for run in self.runs for row in run["rows"]}.values())
+
     def slowest(self):
-        """Lists, for the last run and one row of each kind, the ratio to the target or to the best peer."""
+        """Lists, for each row's last run and one row of each kind, the ratio to the target or to the best peer."""
         found = {}
-        for row in self.runs[-1]["rows"]:
+        for row in self.newest():
             factor, words = slowness(row)
             kind = row["operation"].split(",")[0]
             if factor > found.get(kind, (1.0,))[0]:
@@ -408,7 +425,7 @@ def slowness(row):
     ours = row["ours"]["median"]
     candidates = [(0.0, "")]
     if row["met"] == "no":
-        candidates.append((ours / row["limit"], f"its target ({row['target']})"))
+        candidates.append((1 + row["excess"]["median"] / row["limit"], f"its target ({row['target']})"))
     if row["verdict"] == "loses":
         candidates.append((ours / row["peers"][row["best_peer"]]["median"], f"its best peer ({row['best_peer']})"))
     return max(candidates)

@@ -17,7 +17,7 @@ from steady import Look
 from timing import Figure, amount, compare, excess
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-VERSION = 3  # version of the JSON
+VERSION = 4  # version of the JSON
 NOT_RECORDED = ("turns", "look")
 PACKAGES = ("buffer-interface", "numpy", "ml_dtypes", "pyopencl", "apache-tvm-ffi", "nanobind", "torch", "cuda-core",
             "cupy", "numba")
@@ -168,7 +168,7 @@ class Report:
         self.points.append(Point(plot, panel, x, figures, moved))
 
     def say(self, text):
-        """Adds a text that `show` prints after the table."""
+        """Adds a text about the points of a group, which `show` prints after the table."""
         self.texts.append(text)
 
     def skip(self, what, why):
@@ -293,7 +293,7 @@ def row_json(report, row):
 
 def as_json(report, facts):
     return {"version": VERSION, "machine": facts, "rows": [row_json(report, row) for row in report.rows],
-            "points": [members(point) for point in report.points],
+            "points": [members(point) for point in report.points], "texts": report.texts,
             "not_run": [{"what": what, "why": why} for what, why in report.not_run]}
 
 

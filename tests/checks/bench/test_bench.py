@@ -355,7 +355,8 @@ class Judgement(unittest.TestCase):
     def test_the_slowest(self):
         facts = (("a, x", 30, "no", "wins"), ("a, y", 40, "no", "wins"), ("b", 11, "no", "loses"),
                  ("c", 9, "yes", "wins"))
-        rows = [{"operation": name, "ours": {"median": ours}, "met": met, "limit": 10, "target": "≤ 10",
+        rows = [{"operation": name, "ours": {"median": ours}, "met": met, "limit": 10,
+                 "excess": {"median": ours - 10}, "target": "≤ 10",
                  "verdict": verdict, "peers": {"p": {"median": 5}}, "best_peer": "p"}
                 for name, ours, met, verdict in facts]
         words = page.Page("here", [{"rows": rows}], {}).slowest()
@@ -363,6 +364,21 @@ class Judgement(unittest.TestCase):
         self.assertIn("2. b: 2.20 times its best peer", words)
         self.assertNotIn("a, x", words)
         self.assertNotIn("c:", words)
+
+    def test_a_run_of_some_rows_does_not_hide_the_others(self):
+        def row(name, met, verdict):
+            return {"operation": name, "ours": {"median": 12}, "met": met, "limit": 10, "excess": {"median": 2},
+                    "target": "≤ 10", "verdict": verdict, "peers": {"p": {"median": 5}}, "best_peer": "p"}
+        runs = [{"rows": [row("a", "no", "loses"), row("b", "no", "wins")]}, {"rows": [row("b", "yes", "wins")]}]
+        text = page.Page("here", runs, {})
+        self.assertIn("Missed, of 2 rows, each in its last run: a.", text.summary())
+        self.assertIn("Losing, likewise: a.", text.summary())
+        self.assertIn("1. a: 2.40 times its best peer", text.slowest())
+        self.assertNotIn("b:", text.slowest())
+
+    def test_the_page_has_the_texts_of_each_run(self):
+        text = page.Page("here", [{"rows": []}, {"rows": [], "texts": ["of one", "of two"]}], {}).texts()
+        self.assertEqual(text, "Run 2:\n\n```\nof one\n```\n\nRun 2:\n\n```\nof two\n```")
 
     def test_ticks(self):
         for lowest, highest in ((.4, 90), (3.9, 2e8), (10, 10.5), (.02, .9)):
@@ -491,8 +507,8 @@ class Steadiness(unittest.TestCase):
                     "steady": {"within": within, "beside_run": 1.0, "again": again, "is_steady": is_steady}}
         run = {"rows": [row("a", 30, 1.01, 1), row("b", 40, 1.3, 3)]}
         text = page.Page("here", [run, run], {})
-        self.assertIn("| a | – | **30.0 · 30.0 ns** |", text.table("exchange"))
-        self.assertIn("| b | – | **40.0† · 40.0† ns** |", text.table("exchange"))
+        self.assertIn("| a | 1, 2 | – | **30.0 · 30.0 ns** |", text.table("exchange"))
+        self.assertIn("| b | 1, 2 | – | **40.0† · 40.0† ns** |", text.table("exchange"))
         self.assertIn("2 rows were measured again, 1 are marked", text.summary())
 
 
