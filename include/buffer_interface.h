@@ -923,8 +923,9 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
  * memory. Otherwise the work runs on `stream`, which must reach a device memory of the operation: it belongs to the
  * context of this memory, or to a context with the same native context. BI_EINVAL: it does not.
  *
- * The calling thread itself copies between host memories. It also does small copies and fills if no other work can be
- * pending on either side (docs/ordering.md, row 36; the environment variable BI_INLINE_LIMIT sets the size in bytes).
+ * The calling thread itself copies between host memories. On a CPU device it also does copies and fills of at most 16
+ * MiB if no other work can be pending on either side (docs/ordering.md, row 36; the environment variable
+ * BI_INLINE_LIMIT sets the size in bytes).
  *
  * BI_EBUSY: a memory is mapped. BI_EPRODUCER: work of a producer that must come first has failed. If the driver fails
  * during the operation, later work is still ordered, and the contents of the destination are undefined.

@@ -1,4 +1,4 @@
-/* Which copies the calling thread does itself: small ones, of memory that nobody else knows, with no work pending. */
+/* The calling thread copies itself up to a limit, in memory that nobody else knows, with no work pending. */
 #include "unit.h"
 
 #include "common/copy/job.h"
@@ -23,7 +23,7 @@ static int can_be_inline(struct bi_view *to, struct bi_view *from, size_t nbytes
 	return can;
 }
 
-static void only_small_copies_are_inline(void **state)
+static void only_copies_up_to_the_limit_are_inline(void **state)
 {
 	struct bi_view *a = new_bytes(device, BI_MEMORY_DEVICE, 4 * LIMIT),
 		       *b = new_bytes(device, BI_MEMORY_DEVICE, 4 * LIMIT);
@@ -82,7 +82,7 @@ static void wrapped_memory_is_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_small_copies_are_inline),
+		cmocka_unit_test(only_copies_up_to_the_limit_are_inline),
 		cmocka_unit_test(exported_memory_is_not),
 		cmocka_unit_test(mapped_memory_is_not),
 		cmocka_unit_test(wrapped_memory_is_not),

@@ -1,4 +1,4 @@
-/* BI_INLINE_LIMIT: numbers up to 1 MiB are the limit, everything else leaves the default. Read once in a process. */
+/* BI_INLINE_LIMIT: numbers up to 1 GiB are the limit, everything else leaves the default. Read once in a process. */
 #define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 
@@ -26,10 +26,10 @@ static int has_limit(void *data)
 
 static void the_environment_sets_the_limit(void **state)
 {
-	static const size_t usual = 16384, most = 1048576;
+	static const size_t usual = 16777216, most = 1073741824;
 	struct expectation all[] = {
 		{ NULL, usual },     { "", usual },        { "0", 0 },        { "1", 1 },
-		{ "1048576", most }, { "1048577", usual }, { "-1", usual },   { " 5", usual },
+		{ "1073741824", most }, { "1073741825", usual }, { "-1", usual },   { " 5", usual },
 		{ "+5", usual },     { "5k", usual },      { "0x10", usual }, { "many", usual },
 		{ "007", 7 },        { "5 ", usual },      { "4096", 4096 },  { "99999999999999999999999", usual },
 	};

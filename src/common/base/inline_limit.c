@@ -4,11 +4,13 @@
 
 #include "common/base/environment.h"
 
-/* Enqueueing a command for another thread takes about as long as copying this many bytes. */
-#define DEFAULT_LIMIT ((size_t)16 << 10)
-
-/* An upper bound is needed, because other threads that use the memory wait while it is copied. */
-#define LARGEST_LIMIT ((size_t)1 << 20)
+/*
+ * A caller that waits for a command waits about 0.2 ms longer than the copy takes, because the threads of the driver and
+ * of the engine sleep and are woken one after the other. That is a tenth of the time of a copy of this many bytes.
+ * Larger copies return before they are done, because other threads that use the memory wait while it is copied inline.
+ */
+#define DEFAULT_LIMIT ((size_t)16 << 20)
+#define LARGEST_LIMIT ((size_t)1 << 30)
 
 /* The limit + 1, or 0 if the environment was not read yet. */
 static atomic_size_t chosen;

@@ -1,6 +1,6 @@
 /*
- * Inline copies: small copies and fills that the calling thread does itself. They enqueue nothing, call no driver and
- * wait for no work (docs/ordering.md, row 36).
+ * Inline copies: copies and fills that the calling thread does itself. They enqueue nothing, call no driver and wait for
+ * no work (docs/ordering.md, row 36).
  *
  * A copy is inline if one side is device memory at whose address the CPU may copy, and each side is one of these:
  *
@@ -12,20 +12,6 @@
 #include "common/copy/job.h"
 
 #include "common/base/inline_limit.h"
-
-/*
- * Factor by which the limit is larger for a call that blocks until its copy is done: an enqueued copy would also take
- * the time of the wait.
- */
-#define WAITING 16
-
-/* Returns 1 if a command for the job would take as long as the copy. */
-static int is_small(const struct bi__job *job)
-{
-	size_t factor = job->dst->borrowed || (job->src && job->src->borrowed) ? WAITING : 1;
-
-	return job->plan.bytes <= factor * bi__inline_limit();
-}
 
 /*
  * Returns 1 if no work can use the memory. Borrowed bytes may also be bytes of a host memory, so no work of the context
@@ -59,7 +45,7 @@ int bi__inline_begin_locked(const struct bi__job *job)
 
 	if (!to->block.private_host && !(from && from->block.private_host))
 		return 0;
-	if (!is_free_locked(to) || (from && !is_free_locked(from)) || !is_small(job) || !set_inline_mark(to))
+	if (!is_free_locked(to) || (from && !is_free_locked(from)) || job->plan.bytes > bi__inline_limit() || !set_inline_mark(to))
 		return 0;
 	if (!from || set_inline_mark(from))
 		return 1;

@@ -24,8 +24,7 @@ struct bi__job {
 int bi__job_run(struct bi__job *job, struct bi_error *err);
 
 /*
- * Runs a job with a plan in one step on one stream: inline if that is possible and cheaper, otherwise as one command of
- * the device.
+ * Runs a job with a plan in one step on one stream: inline if that is possible, otherwise as one command of the device.
  */
 int bi__job_enqueue(const struct bi__job *job, struct bi_error *err);
 
@@ -47,8 +46,8 @@ int bi__job_refuse_stream(const struct bi__job *job, struct bi_error *err);
 int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err);
 
 /*
- * Returns 1 if the calling thread can copy the job inline (inline.c), and the job is so small that a command for it
- * would take as long. Then an export of one of the memories waits until bi__inline_end. Otherwise returns 0.
+ * Returns 1 if the calling thread can copy the job inline (inline.c), and the job is not above the limit
+ * (inline_limit.h). Then an export of one of the memories waits until bi__inline_end. Otherwise returns 0.
  */
 int bi__inline_begin_locked(const struct bi__job *job);
 

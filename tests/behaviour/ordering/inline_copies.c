@@ -1,4 +1,4 @@
-/* Row 36: few bytes of memory that nobody else knows; and what row 21 says before and after. */
+/* Row 36: bytes of memory that nobody else knows; and what row 21 says before and after. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -195,7 +195,7 @@ static void row_21_mapped_memory_is_not_written_at_once(void **state)
 }
 
 /* As many bytes as the limit says; one more is enqueued. */
-static void row_36_only_few_bytes(void **state)
+static void row_36_no_bytes_above_the_limit(void **state)
 {
 	const int64_t most = (int64_t)bi__inline_limit();
 	struct bi_view *more = allocate_bytes(most + 1), *few = slice(more, 1, most, 1);
@@ -212,10 +212,10 @@ static void row_36_only_few_bytes(void **state)
 	bi_view_release(more);
 }
 
-/* Sixteen times as many where the caller waits. */
-static void row_21_more_bytes_at_once_where_the_caller_waits(void **state)
+/* So for bytes of the caller. */
+static void row_21_no_bytes_of_the_caller_above_the_limit(void **state)
 {
-	const int64_t most = 16 * (int64_t)bi__inline_limit();
+	const int64_t most = (int64_t)bi__inline_limit();
 	struct bi_view *more = allocate_bytes(most + 1), *few = slice(more, 1, most, 1);
 	unsigned char *bytes = calloc(1, (size_t)most + 1);
 	uint64_t before = all_calls();
@@ -406,8 +406,8 @@ int inline_copies_rows(void)
 		ROW(row_36_what_was_wrapped_is_enqueued, NEED_INLINE | NEED_GATE),
 		ROW(row_21_once_it_is_idle_small_work_is_done_at_once, NEED_INLINE | NEED_GATE),
 		ROW(row_21_mapped_memory_is_not_written_at_once, NEED_INLINE),
-		ROW(row_36_only_few_bytes, NEED_INLINE | NEED_COUNTS),
-		ROW(row_21_more_bytes_at_once_where_the_caller_waits, NEED_INLINE | NEED_COUNTS),
+		ROW(row_36_no_bytes_above_the_limit, NEED_INLINE | NEED_COUNTS),
+		ROW(row_21_no_bytes_of_the_caller_above_the_limit, NEED_INLINE | NEED_COUNTS),
 		ROW(row_21_bytes_with_work_pending_are_not_copied, NEED_INLINE | NEED_GATE),
 		ROW(row_36_few_allocations, NEED_INLINE | NEED_COUNTS),
 		ROW(row_36_where_no_memory_is_shared, NEED_INLINE | NEED_COUNTS),
