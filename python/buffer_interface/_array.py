@@ -328,7 +328,7 @@ def contents_text(array):
     try:
         shown, is_cut = _edges(array)
         return _numpy_module("repr()").array2string(shown, threshold=0 if is_cut else THRESHOLD, edgeitems=EDGE)
-    except (ImportError, TypeError, ValueError, BufferError, RuntimeError):
+    except (ImportError, TypeError, ValueError, BufferError, RuntimeError, MemoryError):
         return ""
 
 

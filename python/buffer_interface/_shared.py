@@ -9,6 +9,7 @@ import errno
 import mmap
 import os
 import weakref
+from multiprocessing import context
 from multiprocessing.reduction import DupFd, ForkingPickler
 
 from ._array import element_type
@@ -24,6 +25,7 @@ class _Owner:
     def __init__(self, file, nbytes=None):
         """Takes ownership of the file descriptor. `nbytes` is the size of a new file."""
         self.file = file
+        self.passed = None, None
         close = weakref.finalize(self, os.close, file)
         try:
             if nbytes is not None:
@@ -84,6 +86,16 @@ def _owner_of(array):
     return next((owner for owner in owners if owner.address <= address < owner.address + len(owner.memory)), None)
 
 
+def _passed(owner):
+    """Returns the descriptor as another process gets it. One that is being started gets it once for all arrays."""
+    starting = context.get_spawning_popen()
+    known, passed = owner.passed
+    if starting is None or known is None or known() is not starting:
+        passed = DupFd(owner.file)
+        owner.passed = starting and weakref.ref(starting), passed
+    return passed
+
+
 def _reduce(array):
     """The pickle of multiprocessing, which another process of this machine reads."""
     owner = _owner_of(array)
@@ -91,7 +103,7 @@ def _reduce(array):
         return array.__reduce_ex__(4)
     offset = int(array.buffer) - owner.address
     dtype = element_type(array)
-    return _attach, (DupFd(owner.file), dtype, array.shape, array.strides, array.itemsize, offset, array.readonly)
+    return _attach, (_passed(owner), dtype, array.shape, array.strides, array.itemsize, offset, array.readonly)
 
 
 def _owner_from(file):
@@ -99,7 +111,8 @@ def _owner_from(file):
     known = _owners.get(os.fstat(file).st_ino)
     if known is None:
         return _Owner(file)
-    os.close(file)
+    if file != known.file:
+        os.close(file)
     return known
 
 

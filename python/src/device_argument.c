@@ -42,7 +42,7 @@ static int context_of_pair(PyObject *pair, struct bi_context **out)
 
 	if (!PyArg_ParseTuple(pair, "ii;device is a tuple, but not of two ints (platform, ordinal)", &platform,
 			      &ordinal))
-		return -1;
+		return bip_refuse_range(PyExc_ValueError, "device", pair, "numbers of 32 bits");
 	if (platform < 0 || ordinal < 0 || !bip_backend_with_numbers(2, &backend))
 		return bip_refuse(PyExc_ValueError,
 				  "device is (%d, %d), and -1 stands for an unknown device: pass the array itself",

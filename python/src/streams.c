@@ -40,6 +40,8 @@ static int read_handle(PyObject *handle, uintptr_t *out)
 	if (!number)
 		return -1;
 	*out = number == Py_None ? 0 : PyLong_AsSize_t(number);
+	if (PyErr_Occurred())
+		bip_refuse_range(PyExc_ValueError, "the handle of a stream", number, BIP_HANDLES);
 	Py_DECREF(number);
 	return PyErr_Occurred() ? -1 : 0;
 }
@@ -92,7 +94,7 @@ static int read_cuda_int(const char *name, PyObject *number, uintptr_t *out)
 	int64_t value = PyLong_AsLongLong(number);
 
 	if (value == -1 && PyErr_Occurred())
-		return -1;
+		return bip_refuse_range(PyExc_ValueError, name, number, "1..2**63-1 [C6]");
 	if (value <= 0)
 		return bip_refuse(PyExc_ValueError,
 				  "%s is %lld; a stream is 1 (legacy default), 2 (per-thread default) or a handle, "

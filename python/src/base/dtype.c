@@ -370,6 +370,10 @@ int bip_dtype_argument(PyObject *object, struct bi_dtype *out, PyObject **descr)
 		bip_drop_raised(&refusal);
 		return 0;
 	}
+	if (bip_clear_error()) {
+		bip_drop_raised(&refusal);
+		return -1;
+	}
 	/* The first refusal names the types of this library. */
 	bip_put_back(refusal);
 	return -1;

@@ -162,6 +162,13 @@ int bip_as_handle(const char *name, uint64_t value, uintptr_t *out)
 			  (unsigned long long)value, (unsigned long long)UINTPTR_MAX);
 }
 
+int bip_refuse_range(PyObject *exception, const char *name, PyObject *value, const char *range)
+{
+	if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+		return -1;
+	return bip_refuse(exception, "%s is %R, not in %s", name, bip_printable(value), range);
+}
+
 PyObject *bip_printable(PyObject *value)
 {
 	PyObject *text;

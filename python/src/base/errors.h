@@ -46,6 +46,16 @@ int bip_check(int rc, const struct bi_error *err, void *(*raise)(int rc, const s
  */
 int bip_refuse(PyObject *exception, const char *format, ...);
 #define bip_refuse(...) (bip_refuse(__VA_ARGS__), -1)
+#if SIZE_MAX > UINT32_MAX
+#define BIP_HANDLES "0..2**64-1"
+#else
+#define BIP_HANDLES "0..2**32-1"
+#endif
+/*
+ * Replaces an OverflowError by the exception, whose message has the value and the range: "name is value, not in range".
+ * Returns -1.
+ */
+int bip_refuse_range(PyObject *exception, const char *name, PyObject *value, const char *range);
 /* Converts a number that names a handle. Raises InvalidArrayError if it does not fit into a pointer. */
 int bip_as_handle(const char *name, uint64_t value, uintptr_t *out);
 /*

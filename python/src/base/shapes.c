@@ -1,13 +1,19 @@
 /* Converts shapes, strides and indices from and to Python objects. */
+#include <string.h>
+
 #include "base/errors.h"
 #include "base/shapes.h"
 
 PyObject *bip_tuple(const int64_t *numbers, int count)
 {
-	PyObject *tuple = PyTuple_New(count);
+	int64_t copy[BI_MAX_NDIM];
+	PyObject *tuple;
 
+	/* An allocation of Python 3.11 may run any code, which may release the owner of the numbers. */
+	memcpy(copy, numbers, (size_t)count * sizeof(*numbers));
+	tuple = PyTuple_New(count);
 	for (int i = 0; tuple && i < count; i++) {
-		PyObject *number = PyLong_FromLongLong(numbers[i]);
+		PyObject *number = PyLong_FromLongLong(copy[i]);
 
 		if (number)
 			PyTuple_SET_ITEM(tuple, i, number);
@@ -45,7 +51,9 @@ static int read_number(const char *name, PyObject *object, int64_t *out)
 		return -1;
 	*out = PyLong_AsLongLong(number);
 	Py_DECREF(number);
-	return *out == -1 && PyErr_Occurred() ? -1 : 0;
+	if (*out != -1 || !PyErr_Occurred())
+		return 0;
+	return bip_refuse_range(PyExc_OverflowError, name, object, "numbers of 64 bits");
 }
 
 int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t count, int64_t numbers[BI_MAX_NDIM],

@@ -138,7 +138,7 @@ static int read_version(PyObject *value, int *out)
 	long version = value ? PyLong_AsLong(value) : BI_CAI_VERSION;
 
 	if (version == -1 && PyErr_Occurred())
-		return -1;
+		return bip_refuse_range(PyExc_ValueError, "version", value, "0..3 [P17]");
 	if (version < 0 || version > BI_CAI_VERSION)
 		return bip_refuse(PyExc_ValueError, "version is %ld, not in 0..%d [P17]", version, BI_CAI_VERSION);
 	*out = (int)version;

@@ -141,7 +141,7 @@ static int read_stream(PyObject *stream, int64_t *out)
 				  Py_TYPE(stream)->tp_name);
 	*out = PyLong_AsLongLong(stream);
 	if (PyErr_Occurred())
-		return -1;
+		return bip_refuse_range(PyExc_ValueError, "stream", stream, "-1..2**63-1 [D11]");
 	if (*out > 0 || *out == -1)
 		return 0;
 	return bip_refuse(PyExc_ValueError, "stream is %lld, not -1, 1, 2 or the handle of a stream [D11]",

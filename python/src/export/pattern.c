@@ -75,13 +75,22 @@ static PyObject *make_pattern(PyObject *dict, int is_cuda)
 
 static void keep_pattern_locked(struct bip_object *self, PyObject *dict, int is_cuda)
 {
+	PyObject *pattern;
+
 	if (self->pattern || !can_be_pattern(self, dict))
 		return;
-	if (self->was_asked) {
-		self->pattern = make_pattern(dict, is_cuda);
-		self->is_cuda = (char)is_cuda;
+	if (!self->was_asked) {
+		self->was_asked = 1;
+		return;
 	}
-	self->was_asked = 1;
+	/* An allocation of Python 3.11 may run any code, which may release the array, or read its dictionary. */
+	pattern = make_pattern(dict, is_cuda);
+	if (self->pattern || !self->view) {
+		Py_XDECREF(pattern);
+		return;
+	}
+	self->pattern = pattern;
+	self->is_cuda = (char)is_cuda;
 }
 
 void bip_keep_pattern(PyObject *self, PyObject *dict, int is_cuda)

@@ -159,7 +159,8 @@ static int check_same(struct bi_dtype said, struct bi_dtype named, PyObject *typ
 {
 	if (bi_dtype_equal(said, named) || (said.type == BI_VOID && said.item_size == named.item_size))
 		return 0;
-	return bip_refuse(bip_InvalidArrayError, "typestr is %R, but dtype is %R", typestr, dtype);
+	return bip_refuse(bip_InvalidArrayError, "typestr is %R, but dtype is %R", bip_printable(typestr),
+			  bip_printable(dtype));
 }
 
 /* Reads typestr and dtype. The typestr is enough for simple types; a dtype beside it must agree. */
@@ -228,7 +229,8 @@ static int find_backend(PyObject *name, struct draft *out)
 		return 0;
 	}
 	PyErr_Clear();
-	return bip_refuse(bip_InvalidArrayError, "backend is %R, not 'opencl', 'cuda' or 'host'", name);
+	return bip_refuse(bip_InvalidArrayError, "backend is %R, not 'opencl', 'cuda' or 'host'",
+			  bip_printable(name));
 }
 
 /* Reads the attribute `backend`. If it is missing, an address is a CUDA pointer. */
@@ -243,6 +245,13 @@ static int read_backend(PyObject *object, struct draft *out)
 	rc = find_backend(name, out);
 	Py_DECREF(name);
 	return rc;
+}
+
+/* int() reads a text, a float and the element of an array, none of which is an address. */
+static int is_no_address(PyObject *buffer)
+{
+	return PyUnicode_Check(buffer) || PyFloat_Check(buffer) ||
+	       (PyObject_CheckBuffer(buffer) && (PySequence_Check(buffer) || !PyIndex_Check(buffer)));
 }
 
 static int read_address(struct draft *draft)
@@ -260,6 +269,10 @@ static int read_address(struct draft *draft)
 			bip_InvalidArrayError,
 			"offset is %lld, not 0: only a cl_mem has one, an address is that of element [0, ..., 0]",
 			(long long)draft->byte_offset);
+	if (is_no_address(draft->buffer))
+		return bip_refuse(PyExc_TypeError,
+				  "buffer is of type %.100s, not an object whose int() is an address, such as x.ctypes.data",
+				  Py_TYPE(draft->buffer)->tp_name);
 	number = PyNumber_Long(draft->buffer);
 	rc = number ? bip_address(number, "buffer", "", &draft->handle) : -1;
 	Py_XDECREF(number);

@@ -41,6 +41,8 @@ static int read_int_ptr(PyObject *object, uintptr_t *out)
 	if (!value)
 		return -1;
 	*out = PyLong_AsSize_t(value);
+	if (PyErr_Occurred())
+		bip_refuse_range(PyExc_ValueError, "int_ptr", value, BIP_HANDLES);
 	Py_DECREF(value);
 	return PyErr_Occurred() ? -1 : 0;
 }
@@ -57,6 +59,8 @@ static int read_svm_size(PyObject *svm, size_t *out)
 						      "so nothing can be checked against it");
 	else
 		*out = PyLong_AsSize_t(size);
+	if (PyErr_Occurred())
+		bip_refuse_range(PyExc_ValueError, "size", size, BIP_HANDLES);
 	Py_DECREF(size);
 	return PyErr_Occurred() ? -1 : 0;
 }
@@ -105,6 +109,8 @@ static int read_svm(PyObject *svm, struct place *place)
 	if (!pointer)
 		return -1;
 	place->handle = pointer == Py_None ? 0 : PyLong_AsSize_t(pointer);
+	if (PyErr_Occurred())
+		bip_refuse_range(PyExc_ValueError, "svm_ptr", pointer, BIP_HANDLES);
 	Py_DECREF(pointer);
 	return PyErr_Occurred() ? -1 : 0;
 }

@@ -137,8 +137,11 @@ PyObject *bip_refuse_method(PyObject *self, void *name)
 	return NULL;
 }
 
+/* Python calls this too if only the modulus is an array. */
 static PyObject *refuse_power(PyObject *left, PyObject *right, PyObject *Py_UNUSED(modulus))
 {
+	if (!BIP_CHECK(left) && !BIP_CHECK(right))
+		Py_RETURN_NOTIMPLEMENTED;
 	return bip_refuse_arithmetic(left, right);
 }
 

@@ -16,6 +16,7 @@
 #define BI_COMMON_BACKEND_BACKEND_H
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "common/base/status.h"
@@ -107,6 +108,8 @@ struct bi__queue {
 	int per_thread; /* the handle names a different stream on each thread */
 	enum bi_order_kind kind; /* how `native` is named to other programs; set when the stream is opened */
 	void *state; /* free for use by the backend */
+	atomic_ullong enqueued; /* number of calls that may have enqueued work, counted when they return */
+	atomic_ullong completed; /* of these, the number that bi_stream_synchronize has waited for */
 };
 
 /*

@@ -12,6 +12,7 @@
 #include "common/copy/job.h"
 
 #include "common/base/inline_limit.h"
+#include "common/runtime/order.h"
 
 /*
  * Returns 1 if no work can use the memory. Borrowed bytes may also be bytes of a host memory, so no work of the context
@@ -45,6 +46,9 @@ int bi__inline_begin_locked(const struct bi__job *job)
 
 	if (!to->block.private_host && !(from && from->block.private_host))
 		return 0;
+	bi__order_notice_end_locked(to);
+	if (from)
+		bi__order_notice_end_locked(from);
 	if (!is_free_locked(to) || (from && !is_free_locked(from)) || job->plan.bytes > bi__inline_limit() || !set_inline_mark(to))
 		return 0;
 	if (!from || set_inline_mark(from))

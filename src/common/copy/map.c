@@ -2,7 +2,7 @@
  * Mapping: gives the CPU the bytes of a view until bi_unmap.
  *
  * Device memory is mapped by its driver if the driver can map, otherwise it is copied to pinned memory and back. If the
- * CPU can access the memory directly, the calling thread only waits for pending work. From the start of bi_view_map the
+ * CPU can access the memory directly, and no other code knows it, the calling thread only waits for pending work. From the start of bi_view_map the
  * memory counts as mapped, so that bi__order_check_mapped refuses other work.
  */
 #include <stdlib.h>
@@ -215,10 +215,19 @@ void bi_map_abandon(struct bi_map *map)
 	bi_memory_release(copy);
 }
 
+/* Returns the address at which the CPU can use the memory once its work is complete, or NULL. */
+static char *direct_address(const struct bi_memory *memory)
+{
+	if (memory->block.private_host && !(memory->marks & BI__MARK_EXPORTED))
+		return memory->block.private_host;
+	return memory->backend->move.map ? NULL : memory->block.host;
+}
+
 static int map_view(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
+	char *address;
 
 	if (rc || !find_bytes(map))
 		return rc;
@@ -227,11 +236,12 @@ static int map_view(struct bi_map *map, struct bi_error *err)
 		rc = enter_map(memory, map->mode, err);
 	if (rc)
 		return rc;
-	if (memory->backend->move.map) {
-		rc = map_device(map, err);
-	} else if (memory->block.host) {
-		map->data = (char *)memory->block.host + map->view->offset;
+	address = direct_address(memory);
+	if (address) {
+		map->data = address + map->view->offset;
 		rc = bi__order_synchronize(memory, BI__WAIT_MAP, err);
+	} else if (memory->backend->move.map) {
+		rc = map_device(map, err);
 	} else {
 		rc = map_copy(map, err);
 	}

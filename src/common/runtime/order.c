@@ -27,6 +27,7 @@ void bi__order_init(struct bi__order *order)
 	order->last_use = BI__FENCE_NONE;
 	order->last_use_stream = 0;
 	order->spread = false;
+	order->home_use = UINT64_MAX;
 }
 
 static void lock_memory(struct bi_memory *memory)
@@ -928,6 +929,8 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 				    struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
+	/* Work that the caller enqueued is counted here, all other by dispatch.c too. */
+	uint64_t number = atomic_fetch_add(&step->stream->queue.enqueued, 1) + 1;
 	int rc;
 
 	order->captured |= order->is_capturing;
@@ -943,6 +946,7 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	}
 	rc = end_private_locked(memory, access, step, err);
 	order->pending = true;
+	order->home_use = order->spread ? UINT64_MAX : number;
 	if (memory->idle)
 		memory->idle = false; /* before the mark is read: the thread that sets it reads `idle` after that */
 	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : gather_exported_locked(memory, step, err);
@@ -1044,6 +1048,18 @@ static int find_end_of_work_locked(struct bi_memory *memory, struct bi__fence *o
 	return order->pending ? bi__fence_record(memory->home, out, err) : BI_OK;
 }
 
+void bi__order_notice_end_locked(struct bi_memory *memory)
+{
+	struct bi__order *order = &memory->order;
+
+	if (memory->idle || !order->pending || order->spread || order->unrecorded || order->failed || order->lost ||
+	    order->first_use.count || !is_private_locked(memory, memory->home) ||
+	    order->home_use > atomic_load(&memory->home->queue.completed))
+		return;
+	order->pending = false;
+	bi__order_note_idle(memory);
+}
+
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {
 	struct bi__fence end = BI__FENCE_NONE;
@@ -1054,6 +1070,11 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 	if (rc || memory->idle)
 		return rc;
 	bi__order_lock(memory, NULL);
+	bi__order_notice_end_locked(memory);
+	if (memory->idle) {
+		bi__order_unlock(memory, NULL);
+		return BI_OK;
+	}
 	bi__dispatch_begin(&scope, &memory->context->device);
 	rc = find_end_of_work_locked(memory, &end, err);
 	bi__dispatch_end(&scope);

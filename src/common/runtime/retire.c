@@ -19,8 +19,10 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
 	struct bi__scope *scope;
 
-	if (memory->block.handle)
+	if (memory->block.handle) {
 		bi__dispatch_free(memory->backend, &context->device, &memory->block);
+		atomic_fetch_add(&context->stream.queue.enqueued, 1); /* the driver may free in the order of the stream */
+	}
 	bi_stream_release(memory->producer);
 	bi_stream_release(memory->order.unrecorded);
 	bi__order_release_first_use(memory);

@@ -199,18 +199,39 @@ uintptr_t bi_stream_handle(const struct bi_stream *stream)
 	return bi__stream_share((struct bi_stream *)(uintptr_t)stream);
 }
 
+/* Notes that what the first `count` calls enqueued is complete. */
+static void note_completed(struct bi__queue *queue, unsigned long long count)
+{
+	unsigned long long known = atomic_load(&queue->completed);
+
+	while (known < count && !atomic_compare_exchange_weak(&queue->completed, &known, count))
+		;
+}
+
+/* Returns 1 if all work on the stream is complete: no other code knows it, and the calls before `enqueued` are waited for. */
+static int is_seen_complete(struct bi_stream *stream, unsigned long long enqueued)
+{
+	return !atomic_load(&stream->is_shared) && atomic_load(&stream->queue.completed) == enqueued;
+}
+
 int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 {
+	unsigned long long enqueued;
 	struct bi__scope scope;
 	int rc;
 
 	if (!stream)
 		return bi__fail(err, BI_EINVAL, "stream is NULL");
+	enqueued = atomic_load(&stream->queue.enqueued);
+	if (is_seen_complete(stream, enqueued))
+		return bi__dispatch_alive(&stream->context->device, err);
 	bi__dispatch_begin(&scope, &stream->context->device);
 	rc = bi__stream_refuse_capture(stream, "its work cannot be waited for", err);
 	if (!rc)
 		rc = bi__fence_await(stream, BI__WAIT_SYNCHRONIZE, err);
 	bi__dispatch_end(&scope);
+	if (!rc)
+		note_completed(&stream->queue, enqueued);
 	return rc;
 }
 
