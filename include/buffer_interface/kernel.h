@@ -229,7 +229,7 @@ __host__ __device__ constexpr char bi__class_of(const unsigned long long *) { re
 	extern "C" __device__ bi_parameter bi_parameters_##name[] = BI__TABLE(parameters, is_group); \
 	extern "C" __global__ void bi_kernel_##name(BI__EACH(BI__ENTRY, parameters) bi_extent bi__size) \
 	{ \
-		extern __shared__ long long bi__dynamic[]; \
+		extern __shared__ __align__(16) long long bi__dynamic[]; \
 		(void)bi__dynamic; \
 		if (BI_GLOBAL_ID(x) < bi__size.x && BI_GLOBAL_ID(y) < bi__size.y && BI_GLOBAL_ID(z) < bi__size.z) \
 			bi__body_##name(BI__EACH(BI__PASS, parameters) bi__size); \

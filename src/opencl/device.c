@@ -505,6 +505,7 @@ static void destroy_state(struct bi__opencl *opencl)
 		bi__cl->ReleaseProgram(opencl->program);
 	if (opencl->context)
 		bi__cl->ReleaseContext(opencl->context);
+	pthread_mutex_destroy(&opencl->program_lock);
 	pthread_mutex_destroy(&opencl->lock);
 	free(opencl->cache_directory);
 	free(opencl);

@@ -183,7 +183,7 @@ static int need_program_locked(struct bi__opencl *opencl, struct bi_error *err)
 	if (opencl->cache_directory) {
 		key = cache_key(opencl->device);
 		if (build_from_file(opencl, key, &opencl->program)) {
-			opencl->loaded++;
+			atomic_fetch_add(&opencl->loaded, 1);
 			return BI_OK;
 		}
 	}
@@ -192,7 +192,7 @@ static int need_program_locked(struct bi__opencl *opencl, struct bi_error *err)
 		opencl->program = NULL;
 		return rc;
 	}
-	opencl->built++;
+	atomic_fetch_add(&opencl->built, 1);
 	if (opencl->cache_directory)
 		keep_in_file(opencl, key);
 	return BI_OK;
@@ -202,21 +202,19 @@ void bi__opencl_drop_caches(struct bi__device_state *device)
 {
 	struct bi__opencl *opencl = device->state;
 
-	pthread_mutex_lock(&opencl->lock);
+	pthread_mutex_lock(&opencl->program_lock);
 	if (opencl->program)
 		bi__cl->ReleaseProgram(opencl->program);
 	opencl->program = NULL;
-	pthread_mutex_unlock(&opencl->lock);
+	pthread_mutex_unlock(&opencl->program_lock);
 }
 
 void bi__opencl_cache_state(const struct bi__device_state *device, uint64_t *built, uint64_t *loaded)
 {
 	struct bi__opencl *opencl = device->state;
 
-	pthread_mutex_lock(&opencl->lock);
-	*built = opencl->built;
-	*loaded = opencl->loaded;
-	pthread_mutex_unlock(&opencl->lock);
+	*built = atomic_load(&opencl->built);
+	*loaded = atomic_load(&opencl->loaded);
 }
 
 static int get_kernel(struct bi__opencl *opencl, const char *name, cl_kernel *out, struct bi_error *err)
@@ -224,13 +222,13 @@ static int get_kernel(struct bi__opencl *opencl, const char *name, cl_kernel *ou
 	cl_int code;
 	int rc;
 
-	pthread_mutex_lock(&opencl->lock);
+	pthread_mutex_lock(&opencl->program_lock);
 	rc = need_program_locked(opencl, err);
 	if (!rc) {
 		*out = bi__cl->CreateKernel(opencl->program, name, &code);
 		rc = bi__cl_check(code, "clCreateKernel", err);
 	}
-	pthread_mutex_unlock(&opencl->lock);
+	pthread_mutex_unlock(&opencl->program_lock);
 	return rc;
 }
 

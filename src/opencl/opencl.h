@@ -19,9 +19,10 @@ struct bi__opencl {
 	bool profile; /* queues are created with CL_QUEUE_PROFILING_ENABLE */
 	size_t group; /* most threads of a work-group on the device */
 	char *cache_directory; /* directory of compiled programs; NULL: no cache */
-	pthread_mutex_t lock; /* guards the members below */
+	pthread_mutex_t program_lock; /* guards `program`; held while the driver compiles it */
 	cl_program program; /* the kernels; NULL until a kernel is needed */
-	unsigned built, loaded;
+	atomic_uint built, loaded; /* programs that were compiled, and loaded from a file */
+	pthread_mutex_t lock; /* guards `spares` */
 	struct bi__opencl_spare *spares; /* queues of closed streams (order.c) */
 };
 

@@ -208,7 +208,8 @@ def test_draft_without_a_type_is_another_protocol(bi, memory):
     [({"shape": [4, 6]}, TypeError), ({"strides": [24, 4]}, TypeError), ({"strides": (4,)}, None), ({"shape": (-1,
      6)}, None),
      ({"offset": 1.5}, TypeError), ({"offset": 2**64}, None), ({"typestr": "<f3"}, TypeError), ({"buffer": "x"},
-     ValueError),
+     TypeError), ({"buffer": 4096.0}, TypeError), ({"buffer": bytearray(b"64")}, TypeError),
+     ({"buffer": np.array([4096])}, TypeError),
      ({"buffer": None}, TypeError), ({"buffer": -1}, None), ({"buffer": 0}, None)],
     ids=str,
 )

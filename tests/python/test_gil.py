@@ -19,7 +19,7 @@ from peers.threads import until_blocked
 from producers import DLPackArray
 from test_rules_exchange import borrowed, checked, from_py, table_of
 
-LARGE = 1 << 16  # bytes: the calling thread does not fill so many itself
+LARGE = (16 << 20) + 1  # bytes: the calling thread does not fill so many itself
 
 
 @pytest.fixture

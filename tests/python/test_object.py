@@ -1,6 +1,7 @@
 """The object by itself: its names, its handle, what it is not; and what buffer_interface() makes of odd arguments."""
 
 import enum
+import gc
 import inspect
 
 import numpy as np
@@ -177,3 +178,60 @@ def test_metaclass_is_not_asked_for_a_table():
             return np.arange(3).__dlpack__(**keywords)
 
     assert buffer_interface(Producer(), protocol="dlpack").shape == (3,)
+
+
+def test_pow_with_an_array_as_modulus(bi):
+    a = bi.zeros(1, device="host")
+    for base, exponent in ((2, 3), (3, "a"), (True, 2)):
+        with pytest.raises(TypeError):
+            pow(base, exponent, a)
+
+
+def test_code_that_an_allocation_runs_may_release_the_array(bi):
+    """In Python 3.11 an allocation may collect garbage. Tuples of more than 20 items are always allocated."""
+    shape, kept = (3,) + (1,) * 24, []
+
+    class Releases:
+        def __del__(self):
+            a.release()
+            kept.extend(np.full(n, 255, "u1") for n in range(16, 4096, 16) for _ in range(3))
+
+    gc.disable()
+    try:
+        a = bi.empty(shape, "u1", device="host")
+        cycle = Releases()
+        cycle.itself = cycle
+        del cycle
+        gc.set_threshold(1, 1, 1)
+        lists = [[] for _ in range(50)]
+        gc.enable()
+        assert a.shape == shape
+    finally:
+        gc.set_threshold(700, 10, 10)
+        gc.enable()
+    assert len(lists) == 50
+
+
+def test_an_interrupt_while_a_dtype_is_read_is_not_lost(bi):
+    class Interrupts:
+        @property
+        def dtype(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bi.empty(1, Interrupts(), device="host")
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda bi, a: bi.empty(2**64, device="host"), OverflowError, "shape is 18446744073709551616, not in numbers of 64 bits"),
+    (lambda bi, a: a.reshape(2**64), OverflowError, "18446744073709551616, not in"),
+    (lambda bi, a: bi.empty(1, device=(2**40, 0)), ValueError, r"device is \(1099511627776, 0\), not in numbers of 32 bits"),
+])
+def test_numbers_of_too_many_bits_are_named(bi, call, error, words):
+    with pytest.raises(error, match=words):
+        call(bi, bi.zeros(4, device="host"))
+
+
+def test_repr_of_more_elements_than_memory(bi):
+    text = repr(bi.zeros((), "u1", device="host").broadcast_to((8,) * 20))
+    assert "shape=(8, 8" in text or "(8, 8" in text

@@ -47,6 +47,11 @@ def nothing_is_left(request):
     assert_open_files(before)
 
 
+def write_first_and_send_sum(whole, part, pipe):
+    whole.numpy()[1, 0] = 100
+    pipe.send(part.numpy().sum())
+
+
 @pytest.fixture(scope="module", params=["fork", "spawn"])
 def pool(request):
     with multiprocessing.get_context(request.param).Pool(1) as made:
@@ -147,6 +152,18 @@ def test_a_forked_process_does_not_close_the_memory(array):
     assert process.exitcode == 0
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(total, (array,)) == EXPECTED.sum()
+
+
+def test_two_views_of_one_memory_for_one_process(array):
+    """Both lie in one memory there, too."""
+    spawn = multiprocessing.get_context("spawn")
+    ends, other = spawn.Pipe()
+    process = spawn.Process(target=write_first_and_send_sum, args=(array, array[1:], other))
+    process.start()
+    assert ends.poll(60) and ends.recv() == EXPECTED[1:].sum() + 100 - EXPECTED[1, 0]
+    process.join()
+    assert process.exitcode == 0
+    assert array.numpy()[1, 0] == 100
 
 
 @pytest.mark.parametrize("shape, error", [(1 << 45, MemoryError), (1 << 60, OverflowError), ((-1, -2), ValueError), (2.5, TypeError)])

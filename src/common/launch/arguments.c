@@ -276,13 +276,22 @@ static int has_too_many_groups(const struct bi__kernel *limits, const struct bi_
 	return limits->most_groups[axis] && count_groups(launch, axis) > limits->most_groups[axis];
 }
 
-/* Makes groups longer along an axis that would have too many, and shorter along x. */
+/*
+ * Makes groups longer along an axis that would have too many, and shorter along x, then along y. Groups that cannot
+ * become shorter get more items.
+ */
 static void balance_group(const struct bi__kernel *limits, struct bi__kernel_launch *launch, int axis)
 {
-	while (has_too_many_groups(limits, launch, axis) && launch->group[0] > 1 &&
-	       (size_t)launch->group[axis] * 2 <= limits->most_along[axis]) {
-		launch->group[axis] *= 2;
-		launch->group[0] /= 2;
+	int64_t *group = launch->group;
+
+	while (has_too_many_groups(limits, launch, axis) && (size_t)group[axis] * 2 <= limits->most_along[axis]) {
+		if (group[0] > 1)
+			group[0] /= 2;
+		else if (axis == 2 && group[1] > 1)
+			group[1] /= 2;
+		else if ((size_t)(group[0] * group[1] * group[2]) * 2 > limits->most_items)
+			return;
+		group[axis] *= 2;
 	}
 }
 
@@ -296,12 +305,16 @@ static void choose_group(const struct bi__kernel *limits, struct bi__kernel_laun
 	balance_group(limits, launch, 1);
 }
 
-/* Returns 1 if the largest groups along an axis would be few enough. */
+/* Returns 1 if groups of another length that divides the grid would be few enough along an axis. */
 static int can_have_fewer_groups(const struct bi__kernel *limits, const struct bi__kernel_launch *launch, int axis)
 {
-	size_t largest = limits->most_along[axis] < limits->most_items ? limits->most_along[axis] : limits->most_items;
+	int64_t size = launch->size[axis];
 
-	return (uint64_t)(launch->size[axis] - 1) / largest < (uint64_t)limits->most_groups[axis];
+	for (int64_t length = launch->group[axis] + 1;
+	     (size_t)length <= limits->most_along[axis] && (size_t)length <= limits->most_items; length++)
+		if (size % length == 0 && size / length <= limits->most_groups[axis])
+			return 1;
+	return 0;
 }
 
 static int check_group_count(const struct bi__kernel *limits, const struct bi__kernel_launch *launch,
@@ -352,6 +365,10 @@ static int check_local_sum(const struct bi_kernel *kernel, const struct bi__kern
 	for (unsigned i = 0; i < limits->count && limits->most_local; i++) {
 		if (limits->parameters[i].kind != BI_PARAMETER_LOCAL)
 			continue;
+		if (limits->most_local < step)
+			return bi__fail(err, BI_EINVAL,
+					"kernel '%s' gets no local memory for its arguments: its BI_LOCAL arrays take all",
+					kernel->name);
 		if (values[i].nbytes > rest / step * step)
 			return bi__fail(err, BI_EINVAL,
 					"kernel '%s' gets more than %zu bytes of local memory (each argument takes a "

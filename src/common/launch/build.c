@@ -46,19 +46,39 @@ static void copy_log(const struct bi_program_source *wanted, const char *log)
 	wanted->log[length] = '\0';
 }
 
-/*
- * Fails with the first line of the log that names an error. Compilers write "error: source:3:32: ...", "source:3:32:
- * error: ..." or "source(3): error: ...".
- */
-static int fail_with_first_error(const char *log, struct bi_error *err)
-{
-	const char *line = strstr(log, "error:");
+#define BLANKS " \r\n\t"
 
+/*
+ * Returns the first line of the log that names an error, or the first line with text. Compilers write "error:
+ * source:3:32: ...", "source:3:32: error: ...", "source(3): error: ..." or "ptxas error   : ...".
+ */
+static const char *find_error(const char *log)
+{
+	const char *line;
+
+	for (line = strstr(log, "error"); line; line = strstr(line + 1, "error"))
+		if (line[5 + strspn(line + 5, " ")] == ':')
+			break;
 	while (line && line > log && line[-1] != '\n')
 		line--;
-	if (!line)
-		line = log + strspn(log, " \n");
-	return bi__fail(err, BI_EINVAL, "the source does not compile: %.*s", (int)strcspn(line, "\n"), line);
+	return line ? line : log + strspn(log, BLANKS);
+}
+
+/* Adds the log of a build that failed to its message. */
+static int fail_with_log(const struct bi__source *source, int status, const struct bi_error *failed,
+			 struct bi_error *err)
+{
+	const char *line = source->log ? find_error(source->log) : "";
+	int length = (int)strcspn(line, "\n");
+
+	if (!source->is_refused)
+		return bi__fail_vendor(err, status, failed->vendor, "%s%s%.*s", failed->message, length ? ": " : "", length,
+				       line);
+	if (length)
+		return bi__fail_vendor(err, BI_EINVAL, failed->vendor, "the source does not compile: %.*s", length, line);
+	return bi__fail_vendor(err, BI_EINVAL, failed->vendor,
+			       "the source or its options do not compile, and the compiler gives no reason: %s",
+			       failed->message);
 }
 
 static int build_program(struct bi_context *context, const struct bi_program_source *wanted, uintptr_t *handle,
@@ -70,6 +90,7 @@ static int build_program(struct bi_context *context, const struct bi_program_sou
 		.function_count = wanted->functions ? wanted->function_count : 0,
 		.image = wanted->image,
 	};
+	struct bi_error failed = { 0 };
 	char *text;
 	int rc;
 
@@ -81,10 +102,10 @@ static int build_program(struct bi_context *context, const struct bi_program_sou
 	if (wanted->text && !text)
 		return bi__fail(err, BI_ENOMEM, "no memory for the source");
 	source.text = text;
-	rc = bi__dispatch_build(&context->device, &source, handle, err);
+	rc = bi__dispatch_build(&context->device, &source, handle, &failed);
 	copy_log(wanted, source.log);
-	if (rc && source.is_refused && source.log)
-		rc = fail_with_first_error(source.log, err);
+	if (rc)
+		rc = fail_with_log(&source, rc, &failed, err);
 	free(source.log);
 	free(text);
 	return rc;

@@ -555,8 +555,8 @@ static void test_reset_context(void **state)
 	context = open_context(spec);
 	foreign = pointer(outside_cuda.new_memory(bi_context_handle(context), 64), 64, 0, &released);
 	CU(cuda_driver()->DevicePrimaryCtxReset(device));
-	REFUSED_FOR(BI_EDRIVER, "open it again", bi_memory_wrap(context, &foreign, &memory, &error));
-	REFUSED_FOR(BI_EDRIVER, "open it again", bi_stream_wrap(context, 1, NULL, NULL, &stream, &error));
+	REFUSED_FOR(BI_EDRIVER, "open or adopt one again", bi_memory_wrap(context, &foreign, &memory, &error));
+	REFUSED_FOR(BI_EDRIVER, "open or adopt one again", bi_stream_wrap(context, 1, NULL, NULL, &stream, &error));
 	bi_context_release(context);
 	context = open_context(spec);
 	foreign.handle = outside_cuda.new_memory(bi_context_handle(context), 64);

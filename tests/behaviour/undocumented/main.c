@@ -513,7 +513,7 @@ static void reset_of_a_context_with_timed_events(void **state)
 	bi_context_release(timed);
 }
 
-#define RESET(call) REFUSED_FOR(BI_EDRIVER, "open it again", call)
+#define RESET(call) REFUSED_FOR(BI_EDRIVER, "open or adopt one again", call)
 
 /*
  * A driver makes a context that was reset current, and ends the process if a stream or an event of it is used. The work
