@@ -519,7 +519,7 @@ int bi__opencl_open(const struct bi_options *options, const struct bi_device *de
 
 	if (!opencl)
 		return bi__fail(err, BI_ENOMEM, "no memory for the state of an OpenCL context");
-	*opencl = (struct bi__opencl){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	*opencl = (struct bi__opencl){ .program_lock = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER };
 	out->position = options->adopt_context ? device->ordinal : 0;
 	rc = options->adopt_context ? open_adopted(opencl, options, &out->position, adopted, err)
 				    : open_context(opencl, device, err);
