@@ -287,10 +287,9 @@ int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue 
 	return waits;
 }
 
-/* Counts a call that may have enqueued work. */
-static void count_enqueued(struct bi__queue *queue)
+void bi__dispatch_count_enqueued(struct bi__queue *queue)
 {
-	atomic_fetch_add(&queue->enqueued, 1);
+	atomic_fetch_add_explicit(&queue->enqueued, 1, memory_order_relaxed);
 }
 
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
@@ -300,7 +299,7 @@ int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waite
 
 	if (!rc && device->backend->order.follow)
 		CALL_IN_SCOPE(device, rc, rc = device->backend->order.follow(waiter, on, err), err);
-	count_enqueued(waiter);
+	bi__dispatch_count_enqueued(waiter);
 	return rc;
 }
 
@@ -321,7 +320,7 @@ int bi__dispatch_wait(const struct bi__device *device, struct bi__queue *queue, 
 
 	if (!rc && event)
 		CALL_IN_SCOPE(device, rc, rc = device->backend->order.wait(queue, event, err), err);
-	count_enqueued(queue);
+	bi__dispatch_count_enqueued(queue);
 	return rc;
 }
 
@@ -426,7 +425,8 @@ int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const 
 	if (!rc)
 		CALL_IN_SCOPE(device, rc, rc = device->backend->move.copy(&device->state, queue, move, event, err),
 			      err);
-	count_enqueued(queue);
+	if (!device->backend->synchronous)
+		bi__dispatch_count_enqueued(queue);
 	return rc;
 }
 
@@ -455,7 +455,7 @@ int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const s
 	if (!rc)
 		CALL_BACKEND(device->backend,
 			     rc = device->backend->move.map(&device->state, queue, range, pointer, event, err));
-	count_enqueued(queue);
+	bi__dispatch_count_enqueued(queue);
 	return rc;
 }
 
@@ -467,7 +467,7 @@ int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const
 	if (!rc)
 		CALL_BACKEND(device->backend,
 			     rc = device->backend->move.unmap(&device->state, queue, block, pointer, err));
-	count_enqueued(queue);
+	bi__dispatch_count_enqueued(queue);
 	return rc;
 }
 
@@ -515,6 +515,7 @@ int bi__dispatch_launch(struct bi__device *device, struct bi__queue *queue, cons
 	if (!rc)
 		CALL_IN_SCOPE(device, rc, rc = device->backend->launch.enqueue(&device->state, queue, launch, err),
 			      err);
-	count_enqueued(queue);
+	if (!device->backend->synchronous)
+		bi__dispatch_count_enqueued(queue);
 	return rc;
 }

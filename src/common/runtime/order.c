@@ -929,8 +929,6 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 				    struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
-	/* Work that the caller enqueued is counted here, all other by dispatch.c too. */
-	uint64_t number = atomic_fetch_add(&step->stream->queue.enqueued, 1) + 1;
 	int rc;
 
 	order->captured |= order->is_capturing;
@@ -946,7 +944,7 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	}
 	rc = end_private_locked(memory, access, step, err);
 	order->pending = true;
-	order->home_use = order->spread ? UINT64_MAX : number;
+	order->home_use = order->spread ? UINT64_MAX : atomic_load_explicit(&memory->home->queue.enqueued, memory_order_relaxed);
 	if (memory->idle)
 		memory->idle = false; /* before the mark is read: the thread that sets it reads `idle` after that */
 	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : gather_exported_locked(memory, step, err);
@@ -1048,13 +1046,12 @@ static int find_end_of_work_locked(struct bi_memory *memory, struct bi__fence *o
 	return order->pending ? bi__fence_record(memory->home, out, err) : BI_OK;
 }
 
-void bi__order_notice_end_locked(struct bi_memory *memory)
+void bi__order_note_end_locked(struct bi_memory *memory)
 {
 	struct bi__order *order = &memory->order;
 
-	if (memory->idle || !order->pending || order->spread || order->unrecorded || order->failed || order->lost ||
-	    order->first_use.count || !is_private_locked(memory, memory->home) ||
-	    order->home_use > atomic_load(&memory->home->queue.completed))
+	if (order->spread || order->unrecorded || order->failed || order->lost || order->first_use.count ||
+	    !is_private_locked(memory, memory->home))
 		return;
 	order->pending = false;
 	bi__order_note_idle(memory);
