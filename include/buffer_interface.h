@@ -361,9 +361,9 @@ BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct 
  *   NOTHING    no element
  *   LINEAR     one run of `unit` bytes
  *   ROWS       runs longer than one element, and none of the kinds below
- *   STRIDED    element by element along the last axis, which has small strides on both sides
+ *   STRIDED    element by element along the last axis, in no other order than that of the destination
  *   TILES      reordered in tiles that hold long runs of both sides: the source is read along axis `cross`
- *   BROADCAST  the last axis of the source has zero stride, and is long
+ *   BROADCAST  the last axis of the source has zero stride: each of its units is repeated
  *   FILL       all axes of the source have zero stride: one unit is repeated
  */
 #define BI_PLAN_MAP(X) \
@@ -964,8 +964,8 @@ BI_API int bi_view_to_device(const struct bi_view *view, struct bi_context *cont
 			     struct bi_error *err);
 
 /*
- * Sets all elements to the item at `element`, which is read before the function returns and may lie in the array. Errors
- * as bi_copy.
+ * Sets all elements to the item at `element`, which is read before the function returns and may lie in the array. No
+ * enqueued work may write the item. Errors as bi_copy.
  */
 BI_API int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err);
 

@@ -95,7 +95,8 @@ struct bi__cuda_pageable {
 /* The kernels of src/kernels. */
 struct bi__cuda_kernels {
 	pthread_mutex_t lock; /* held while the driver loads; taken before bi__cuda_pageable.lock */
-	int is_prepared; /* the first load was tried, and the pinned memory of the chunks allocated; guarded by `lock` */
+	int is_prepared; /* the first load was tried, and the pinned memory of the chunks allocated; guarded by `lock`
+			  */
 	_Atomic(bi__cu_module) module; /* NULL: loading has failed. The first use tries again */
 	bi__cu_function functions[BI__KERNEL_COUNT];
 	atomic_ullong built, loaded; /* numbers of modules: compiled from PTX by the driver; loaded as machine code */

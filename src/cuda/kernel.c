@@ -72,7 +72,8 @@ static int load_kernels_locked(const struct bi__cuda *cuda, struct bi_error *err
 	return rc;
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list and its users; no driver call is made under it */
+static pthread_mutex_t lock =
+	PTHREAD_MUTEX_INITIALIZER; /* guards the list and its users; no driver call is made under it */
 static struct bi__cuda_shared *all;
 
 static struct bi__cuda_shared *find_shared_locked(bi__cu_context context, unsigned long long id)

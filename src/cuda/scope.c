@@ -104,10 +104,11 @@ int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err)
 {
 	if (!bi__cuda_is_reset(cuda->shared))
 		return BI_OK;
-	return bi__fail_vendor(err, BI_EDRIVER, BI__CU_ERROR_CONTEXT_IS_DESTROYED,
-			       "other code has destroyed the CUcontext of this context, as a reset of cuda:%d does: release "
-			       "the context, and open or adopt one again",
-			       cuda->ordinal);
+	return bi__fail_vendor(
+		err, BI_EDRIVER, BI__CU_ERROR_CONTEXT_IS_DESTROYED,
+		"other code has destroyed the CUcontext of this context, as a reset of cuda:%d does: release "
+		"the context, and open or adopt one again",
+		cuda->ordinal);
 }
 
 int bi__cuda_enter_device(struct bi__device_state *device, int *entered, struct bi_error *err)

@@ -28,10 +28,22 @@ static void the_environment_sets_the_limit(void **state)
 {
 	static const size_t usual = 16777216, most = 1073741824;
 	struct expectation all[] = {
-		{ NULL, usual },     { "", usual },        { "0", 0 },        { "1", 1 },
-		{ "1073741824", most }, { "1073741825", usual }, { "-1", usual },   { " 5", usual },
-		{ "+5", usual },     { "5k", usual },      { "0x10", usual }, { "many", usual },
-		{ "007", 7 },        { "5 ", usual },      { "4096", 4096 },  { "99999999999999999999999", usual },
+		{ NULL, usual },
+		{ "", usual },
+		{ "0", 0 },
+		{ "1", 1 },
+		{ "1073741824", most },
+		{ "1073741825", usual },
+		{ "-1", usual },
+		{ " 5", usual },
+		{ "+5", usual },
+		{ "5k", usual },
+		{ "0x10", usual },
+		{ "many", usual },
+		{ "007", 7 },
+		{ "5 ", usual },
+		{ "4096", 4096 },
+		{ "99999999999999999999999", usual },
 	};
 
 	(void)state;

@@ -103,8 +103,8 @@ static int parse_option(const struct command *command, int count, char *const *w
 	} else if (!value && ++*at < count) {
 		value = words[*at];
 		if (!strncmp(value, "--", 2)) { /* the value was forgotten; else an option would be lost */
-			say("%s: --%s lacks its value %s; a value that begins with -- is given by --%s=%s", command->name,
-			    command->options[found].name, command->options[found].value,
+			say("%s: --%s lacks its value %s; a value that begins with -- is given by --%s=%s",
+			    command->name, command->options[found].name, command->options[found].value,
 			    command->options[found].name, value);
 			return usage(command);
 		}

@@ -14,8 +14,8 @@ FILE *text_open(char **text, size_t *length);
 int text_close(FILE *stream, char **text, size_t *length);
 
 /*
- * Replaces what a terminal cannot print in a text of another origin: "\n" by " ", other control characters and bytes that
- * are not UTF-8 by "?".
+ * Replaces what a terminal cannot print in a text of another origin: "\n" by " ", other control characters and bytes
+ * that are not UTF-8 by "?".
  */
 void text_clean(char *text);
 

@@ -229,8 +229,7 @@ static int find_backend(PyObject *name, struct draft *out)
 		return 0;
 	}
 	PyErr_Clear();
-	return bip_refuse(bip_InvalidArrayError, "backend is %R, not 'opencl', 'cuda' or 'host'",
-			  bip_printable(name));
+	return bip_refuse(bip_InvalidArrayError, "backend is %R, not 'opencl', 'cuda' or 'host'", bip_printable(name));
 }
 
 /* Reads the attribute `backend`. If it is missing, an address is a CUDA pointer. */
@@ -270,9 +269,10 @@ static int read_address(struct draft *draft)
 			"offset is %lld, not 0: only a cl_mem has one, an address is that of element [0, ..., 0]",
 			(long long)draft->byte_offset);
 	if (is_no_address(draft->buffer))
-		return bip_refuse(PyExc_TypeError,
-				  "buffer is of type %.100s, not an object whose int() is an address, such as x.ctypes.data",
-				  Py_TYPE(draft->buffer)->tp_name);
+		return bip_refuse(
+			PyExc_TypeError,
+			"buffer is of type %.100s, not an object whose int() is an address, such as x.ctypes.data",
+			Py_TYPE(draft->buffer)->tp_name);
 	number = PyNumber_Long(draft->buffer);
 	rc = number ? bip_address(number, "buffer", "", &draft->handle) : -1;
 	Py_XDECREF(number);

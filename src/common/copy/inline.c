@@ -1,6 +1,6 @@
 /*
- * Inline copies: copies and fills that the calling thread does itself. They enqueue nothing, call no driver and wait for
- * no work (docs/ordering.md, row 36).
+ * Inline copies: copies and fills that the calling thread does itself. They enqueue nothing, call no driver and wait
+ * for no work (docs/ordering.md, row 36).
  *
  * A copy is inline if one side is device memory at whose address the CPU may copy, and each side is one of these:
  *
@@ -49,7 +49,8 @@ int bi__inline_begin_locked(const struct bi__job *job)
 	bi__order_notice_end_locked(to);
 	if (from)
 		bi__order_notice_end_locked(from);
-	if (!is_free_locked(to) || (from && !is_free_locked(from)) || job->plan.bytes > bi__inline_limit() || !set_inline_mark(to))
+	if (!is_free_locked(to) || (from && !is_free_locked(from)) || job->plan.bytes > bi__inline_limit() ||
+	    !set_inline_mark(to))
 		return 0;
 	if (!from || set_inline_mark(from))
 		return 1;

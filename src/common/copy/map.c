@@ -2,8 +2,8 @@
  * Mapping: gives the CPU the bytes of a view until bi_unmap.
  *
  * Device memory is mapped by its driver if the driver can map, otherwise it is copied to pinned memory and back. If the
- * CPU can access the memory directly, and no other code knows it, the calling thread only waits for pending work. From the start of bi_view_map the
- * memory counts as mapped, so that bi__order_check_mapped refuses other work.
+ * CPU can access the memory directly, and no other code knows it, the calling thread only waits for pending work. From
+ * the start of bi_view_map the memory counts as mapped, so that bi__order_check_mapped refuses other work.
  */
 #include <stdlib.h>
 

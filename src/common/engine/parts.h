@@ -45,7 +45,7 @@ int bi__engine_split(struct bi__engine_split *split, const struct bi__plan *plan
 void bi__engine_chunk(struct bi__plan *chunk, const struct bi__engine_split *split, const struct bi__plan *plan, int i);
 
 /*
- * A plan for one thread. The plan has at least one axis. `streams` is 1 if the result is large and the processor has
+ * A plan for one thread. Only a linear plan has no axis. `streams` is 1 if the result is large and the processor has
  * non-temporal stores. A function that uses them ends with a fence. `dst` and `src` of the functions below are the
  * addresses of the first unit.
  */

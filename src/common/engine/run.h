@@ -4,7 +4,7 @@
 
 #include "common/engine/simd.h"
 
-/* Units of this many bytes and more are moved by memcpy. */
+/* Units of more than this many bytes are moved by memcpy. */
 #define BI__LONG_UNIT 64
 
 typedef void (*bi__run_fn)(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step,

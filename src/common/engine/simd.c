@@ -23,6 +23,8 @@ const struct bi__simd *bi__simd_best(void)
 	static _Atomic(const struct bi__simd *) chosen;
 	const struct bi__simd *simd = atomic_load_explicit(&chosen, memory_order_relaxed);
 
+	if (simd)
+		return simd;
 	for (int i = 0; !simd; i++)
 		if (all[i]->runs_here())
 			simd = all[i];

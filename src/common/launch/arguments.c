@@ -322,10 +322,11 @@ static int check_group_count(const struct bi__kernel *limits, const struct bi__k
 {
 	for (int i = 0; i < 3; i++)
 		if (has_too_many_groups(limits, launch, i))
-			return bi__fail(err, BI_EINVAL, "%lld groups along %c are above the limit of %lld: %s",
-					(long long)count_groups(launch, i), "xyz"[i], (long long)limits->most_groups[i],
-					can_have_fewer_groups(limits, launch, i) ? "make the groups larger along this axis"
-										 : "launch the grid in parts");
+			return bi__fail(
+				err, BI_EINVAL, "%lld groups along %c are above the limit of %lld: %s",
+				(long long)count_groups(launch, i), "xyz"[i], (long long)limits->most_groups[i],
+				can_have_fewer_groups(limits, launch, i) ? "make the groups larger along this axis"
+									 : "launch the grid in parts");
 	return BI_OK;
 }
 
@@ -366,9 +367,10 @@ static int check_local_sum(const struct bi_kernel *kernel, const struct bi__kern
 		if (limits->parameters[i].kind != BI_PARAMETER_LOCAL)
 			continue;
 		if (limits->most_local < step)
-			return bi__fail(err, BI_EINVAL,
-					"kernel '%s' gets no local memory for its arguments: its BI_LOCAL arrays take all",
-					kernel->name);
+			return bi__fail(
+				err, BI_EINVAL,
+				"kernel '%s' gets no local memory for its arguments: its BI_LOCAL arrays take all",
+				kernel->name);
 		if (values[i].nbytes > rest / step * step)
 			return bi__fail(err, BI_EINVAL,
 					"kernel '%s' gets more than %zu bytes of local memory (each argument takes a "

@@ -72,10 +72,11 @@ static int fail_with_log(const struct bi__source *source, int status, const stru
 	int length = (int)strcspn(line, "\n");
 
 	if (!source->is_refused)
-		return bi__fail_vendor(err, status, failed->vendor, "%s%s%.*s", failed->message, length ? ": " : "", length,
-				       line);
+		return bi__fail_vendor(err, status, failed->vendor, "%s%s%.*s", failed->message, length ? ": " : "",
+				       length, line);
 	if (length)
-		return bi__fail_vendor(err, BI_EINVAL, failed->vendor, "the source does not compile: %.*s", length, line);
+		return bi__fail_vendor(err, BI_EINVAL, failed->vendor, "the source does not compile: %.*s", length,
+				       line);
 	return bi__fail_vendor(err, BI_EINVAL, failed->vendor,
 			       "the source or its options do not compile, and the compiler gives no reason: %s",
 			       failed->message);

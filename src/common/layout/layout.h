@@ -31,9 +31,9 @@ static inline int bi__is_dense(const int64_t *shape, const int64_t *strides, int
 
 /*
  * Computes the range of addresses that a layout covers: *nbytes bytes from *address on. `data` is the address from
- * which the offset of the layout counts. On success, sets layout->offset so that it counts from *address. Returns
- * BI_EINVAL if data is 0 and the layout has bytes. Returns BI_EBOUNDS or BI_EOVERFLOW if some of the bytes are not
- * addressable.
+ * which the offset of the layout counts, and lies in the range or at an end of it. On success, sets layout->offset so
+ * that it counts from *address. Returns BI_EINVAL if data is 0 and the layout has bytes. Returns BI_EBOUNDS or
+ * BI_EOVERFLOW if some of the bytes are not addressable.
  */
 int bi__layout_place(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err);
 

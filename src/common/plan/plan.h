@@ -33,7 +33,7 @@ struct bi__plan {
 /*
  * A plan of more than one axis is copied in tiles if a unit has less than LONG bytes, and one of these is true:
  *
- *  - A run along the last axis has less than SHORT bytes.
+ *  - A run along the last axis has less than SHORT bytes, and the source's stride along another axis is not 0.
  *  - Along the last axis, the source's stride is more than TILE_GAIN units, and at least TILE_GAIN times the stride
  * along another axis. With a smaller stride, a loop along the last axis uses most of the bytes that it reads.
  */

@@ -417,10 +417,7 @@ int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi
 		marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 	if (rc)
 		return rc;
-	/*
-	 * An inline copy is short, but the holder of the lock may be waiting for the device. In a forked child the
-	 * thread that copied does not exist.
-	 */
+	/* An inline copy takes a few milliseconds at most. In a forked child the thread that copied does not exist. */
 	while (marks & BI__MARK_INLINE && memory->context->device.fork_generation == bi__fork_generation) {
 		if (!blocks)
 			return bi__fail(err, BI_EBUSY, "another thread copies bytes of the memory");

@@ -217,8 +217,8 @@ struct bi__order {
 	bool failed; /* work on the memory failed. Work before the failed work may still run: no reuse by the pool */
 	bool lost; /* the end of work can never be known: the memory is never freed */
 	uint64_t epoch; /* number of times that work was added */
-	uint64_t home_use; /* private memory: number of the last use on the home stream (bi__queue.enqueued); UINT64_MAX if
-			      another stream was used after it */
+	uint64_t home_use; /* private memory: number of the last use on the home stream (bi__queue.enqueued); UINT64_MAX
+			      if another stream was used after it */
 	struct bi__first_use first_use;
 	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet; or NULL */
 	struct bi__fence last_use; /* host memory: the last-use event; a fence without context if none is pending */
@@ -263,10 +263,10 @@ struct bi__retirement {
 
 enum bi__memory_mark {
 	BI__MARK_EXPORTED = 1, /* the handle has escaped: the memory is never pooled and never copied inline */
-	BI__MARK_INLINE = 2, /* a thread copies bytes of the memory inline, and holds its lock */
+	BI__MARK_INLINE = 2, /* a thread copies bytes of the memory inline */
 	BI__MARK_WRITTEN = 4, /* the memory is mapped for writing; changed under its lock */
-	/* Other code may enqueue work on the home stream without calling the library. Set under the lock, never cleared:
-	 * `pending` stays set. */
+	/* Other code may enqueue work on the home stream without calling the library. Set under the lock, never
+	 * cleared: `pending` stays set. */
 	BI__MARK_NAMED = 8
 };
 

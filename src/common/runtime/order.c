@@ -944,7 +944,8 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	}
 	rc = end_private_locked(memory, access, step, err);
 	order->pending = true;
-	order->home_use = order->spread ? UINT64_MAX : atomic_load_explicit(&memory->home->queue.enqueued, memory_order_relaxed);
+	order->home_use =
+		order->spread ? UINT64_MAX : atomic_load_explicit(&memory->home->queue.enqueued, memory_order_relaxed);
 	if (memory->idle)
 		memory->idle = false; /* before the mark is read: the thread that sets it reads `idle` after that */
 	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : gather_exported_locked(memory, step, err);

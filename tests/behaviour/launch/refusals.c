@@ -454,8 +454,9 @@ static void test_cuda(void **state)
 
 	(void)state;
 	if (is_cuda(fixture.context)) {
-		refuse_grid(&good, (struct bi_grid){ 2, { 70000 * 8, 32 }, { 8, 32 } },
-			    "70000 groups along y are above the limit of 65535: make the groups larger along this axis");
+		refuse_grid(
+			&good, (struct bi_grid){ 2, { 70000 * 8, 32 }, { 8, 32 } },
+			"70000 groups along y are above the limit of 65535: make the groups larger along this axis");
 		refuse_grid(&good, (struct bi_grid){ 2, { 70000 * 1024, 1 }, { 1024, 1 } },
 			    "70000 groups along y are above the limit of 65535: launch the grid in parts");
 		refuse_grid(&good, (struct bi_grid){ 3, { 65, 1, 1 }, { 65, 1, 1 } }, "65 items along z is above");
