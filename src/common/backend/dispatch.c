@@ -289,7 +289,7 @@ int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue 
 
 void bi__dispatch_count_enqueued(struct bi__queue *queue)
 {
-	atomic_fetch_add_explicit(&queue->enqueued, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&queue->enqueued, 1, memory_order_release);
 }
 
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,

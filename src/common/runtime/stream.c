@@ -208,8 +208,7 @@ static void note_completed(struct bi__queue *queue, unsigned long long count)
 		;
 }
 
-/* Returns 1 if all work on the stream is complete: no other code knows it, and the calls before `enqueued` are waited
- * for. */
+/* Returns 1 if no other code knows the stream, and all of the `enqueued` calls were waited for. */
 static int is_seen_complete(struct bi_stream *stream, unsigned long long enqueued)
 {
 	return !atomic_load(&stream->is_shared) && atomic_load(&stream->queue.completed) == enqueued;

@@ -191,7 +191,10 @@ static void row_21_mapped_memory_is_not_written_at_once(void **state)
 	bi_view_release(view);
 }
 
-/* The end of private work is known once the home stream was waited for, but not that of later work. */
+/*
+ * The end of private work is known once the home stream was waited for, but not that of later work. A second wait for the
+ * stream calls no driver, unless other code may have enqueued work.
+ */
 static void row_21_a_wait_for_the_stream_makes_memory_idle(void **state)
 {
 	const int64_t most = (int64_t)bi__inline_limit();
@@ -207,6 +210,7 @@ static void row_21_a_wait_for_the_stream_makes_memory_idle(void **state)
 	before = all_calls();
 	OK(bi_fill(few, &byte, NULL, &error));
 	OK(bi_view_synchronize(more, &error));
+	OK(bi_stream_synchronize(home_of(fixture.context), &error));
 	MORE(all_calls(), before, 0);
 	gate = close_gate(home_of(fixture.context));
 	OK(bi_fill(more, &byte, NULL, &error));
@@ -214,6 +218,10 @@ static void row_21_a_wait_for_the_stream_makes_memory_idle(void **state)
 	OK(bi_fill(few, &byte, NULL, &error));
 	assert_true(all_calls() > before);
 	open_and_finish(gate);
+	before = all_calls();
+	expect_waits("synchronize", 1);
+	OK(bi_stream_synchronize(home_of(fixture.context), &error)); /* the gate knows the handle */
+	assert_true(all_calls() > before);
 	bi_view_release(few);
 	bi_view_release(more);
 }
