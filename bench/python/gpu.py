@@ -4,7 +4,7 @@ import drivers
 import gpu_peers
 import native
 from layouts import GIB, GPU_LAYOUTS, LAYOUTS, MIB, TRANSFERRED_LAYOUTS
-from native import COPY, DEVICE, HOST, request
+from native import COPY, DEVICE, HOST, Missing, request
 from report import share_of
 
 GROUP = "gpu"
@@ -60,6 +60,9 @@ def transfers(report, array, spec, chosen):
 
 
 def transfer(report, array, spec, operation, wanted):
+    if wanted.pinned and not spec.startswith("cuda"):
+        report.skip(operation, Missing("the driver's own transfer of pinned memory is written for CUDA alone"))
+        return
     runners = {"ours": drivers.verified(drivers.ours(array, spec, wanted), operation),
                PINNED: drivers.verified(drivers.raw(array, spec, wanted), PINNED)}
     report.measure(GROUP, operation, runners, share_of(PINNED, .9), (PINNED,), 2 * array.layout.bytes,

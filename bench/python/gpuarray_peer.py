@@ -54,6 +54,7 @@ class Library:
         rc = c_int()
         self.functions.gpudata_alloc.restype = c_void_p
         self.functions.gpudata_alloc.argtypes = [c_void_p, c_size_t, c_void_p, c_int, POINTER(c_int)]
+        self.functions.gpudata_release.argtypes = [c_void_p]
         self.functions.gpudata_write.argtypes = [c_void_p, c_size_t, c_void_p, c_size_t]
         data = self.functions.gpudata_alloc(self.context, count, None, 0, byref(rc))
         if not data:
@@ -63,6 +64,7 @@ class Library:
         self.call("GpuArray_fromdata", byref(found), c_void_p(data), c_size_t(layout.offset),
                   c_int(TYPES[layout.item_size]), c_uint(axes), (c_size_t * axes)(*layout.shape),
                   (c_ssize_t * axes)(*layout.strides), c_int(1))
+        self.functions.gpudata_release(data)  # the array has a reference of its own
         return found
 
 

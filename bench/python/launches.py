@@ -65,6 +65,7 @@ def compare(report, here, operation, spec, what, target):
                RAW: here.job("opencl_launch", *drivers.place_of(spec), OPENCL, *what)}
     for name, job in runners.items():
         job.verify(f"{operation}, {name}", "launch_verify")
-    report.measure(GROUP, operation, runners, target)
+    bounds = (RAW,) if what[0] == INTO_NEW else ()  # it allocates nothing
+    report.measure(GROUP, operation, runners, target, bounds)
     for job in runners.values():
         job.release()
