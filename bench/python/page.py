@@ -107,7 +107,7 @@ thread of the driver and then the caller itself have been woken, 0.18 ms in the 
 calling thread makes copies of at most 16 MiB itself, with the threads of the engine, and since commit dff45514 a wait
 for a stream without work calls no driver. Larger copies are the driver's, as before.
 
-The slowest layouts are `tiles` of items of 1 to 4 bytes, with results of up to 7 MiB: .33 to .5. There the `memcpy` runs
+The slowest layouts are `tiles` of items of 1 to 8 bytes, with results of up to 11 MiB: .29 to .5. There the `memcpy` runs
 in the caches, `transpose 1024²` beside one of 34 GB/s. The named layout `7 axes reversed` on the host was .92, .77, .65
 and .83 in four runs; why it varies was not found.""",
           ("x86-64-zen3-two-cores", "any"): """\
