@@ -107,9 +107,9 @@ thread of the driver and then the caller itself have been woken, 0.18 ms in the 
 calling thread makes copies of at most 16 MiB itself, with the threads of the engine, and since commit dff45514 a wait
 for a stream without work calls no driver. Larger copies are the driver's, as before.
 
-The slowest layouts are `tiles` of items of 1 to 8 bytes, with results of up to 11 MiB: .29 to .5. There the `memcpy` runs
-in the caches, `transpose 1024²` beside one of 34 GB/s. The named layout `7 axes reversed` on the host was .92, .77, .65
-and .83 in four runs; why it varies was not found.""",
+The slowest layouts are `tiles` of items of 1 to 8 bytes, with results of up to 11 MiB: .29 to .5. `transpose 1024²` has
+.71 to .75 of a `memcpy` of 34 GB/s. The named layout `7 axes reversed` on the host was .92, .77, .65 and .83 in four
+runs; why it varies was not found.""",
           ("x86-64-zen3-two-cores", "any"): """\
 #### Bounds
 
@@ -250,7 +250,7 @@ Prices: with 16-byte vectors, large transposes whose pitch is 16 bytes from a mu
 again (three pitches measured). Layouts of 8 to 16 MiB with units of 12 bytes and more, whose arrays are in the cache,
 take up to 15 % longer. Nothing of this was measured on other processors."""}
 SLOWEST = 3
-OF_A_RUN = ("devices", "load before", "commit", "date")  # facts of a run, not of the machine
+OF_A_RUN = ("devices", "load before", "commit", "date", "groups", "seed", "quick")  # facts of a run, not of the machine
 
 
 def wrapped(part):
@@ -289,7 +289,11 @@ class Page:
         return "\n".join(lines)
 
     def run_words(self, facts):
-        return f"{facts['date']}, commit {facts['commit']}, load {facts['load before']} before"
+        words = f"{facts['date']}, commit {facts['commit']}, load {facts['load before']} before"
+        # Records before version 4 have no groups.
+        words += f", {facts['groups']}" if "groups" in facts else ""
+        words += f", seed {facts['seed']}" if "seed" in facts else ""
+        return words + (", quick: its figures mean nothing" if facts.get("quick") else "")
 
     def operations(self, group):
         return list(dict.fromkeys(row["operation"] for run in self.runs for row in run["rows"]
