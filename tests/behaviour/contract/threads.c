@@ -226,20 +226,25 @@ static void test_copies(void **state)
 	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
 
-/* Copies in both directions between two memories take their locks in one order. */
+/* Copies in both directions between two memories take their locks in one order. Each thread has bytes of its own. */
 static void copy_across(struct scene *scene, int number)
 {
-	struct bi_view *views[] = { scene->view, scene->other };
+	const struct bi_index own = { BI_INDEX_SLICE, 8 * number, 8 * number + 8, 1 };
+	struct bi_view *views[2];
 
+	expect(scene, bi_view_index_axis(scene->view, 0, own, &views[0], NULL) == BI_OK);
+	expect(scene, bi_view_index_axis(scene->other, 0, own, &views[1], NULL) == BI_OK);
 	for (int i = 0; i < scene->rounds; i++)
 		expect(scene, bi_copy(views[number % 2], views[!(number % 2)], NULL, NULL) == BI_OK);
+	bi_view_release(views[1]);
+	bi_view_release(views[0]);
 }
 
 static void test_opposite_copies(void **state)
 {
-	static const int64_t shape[] = { 64 };
+	static const int64_t shape[] = { 8 * THREADS };
 	struct scene scene = { .context = fixture.context, .rounds = effort(60) };
-	unsigned char bytes[64];
+	unsigned char bytes[8 * THREADS];
 
 	(void)state;
 	skip_where_threads_deadlock();
