@@ -150,6 +150,11 @@ struct bi__backend {
 	 * failed event does not tell that the work before it has ended: `drain` waits for that.
 	 */
 	int fails_by_event;
+	/*
+	 * 1: a stream is complete when what was enqueued on it is. On CUDA a wait for a blocking stream is also a wait
+	 * for the legacy default stream, and lets the driver's pool return memory.
+	 */
+	int streams_stand_alone;
 
 	struct {
 		/*

@@ -19,11 +19,8 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
 	struct bi__scope *scope;
 
-	if (memory->block.handle) {
+	if (memory->block.handle)
 		bi__dispatch_free(memory->backend, &context->device, &memory->block);
-		/* The driver may free in the order of the stream. */
-		bi__dispatch_count_enqueued(&context->stream.queue);
-	}
 	bi_stream_release(memory->producer);
 	bi_stream_release(memory->order.unrecorded);
 	bi__order_release_first_use(memory);

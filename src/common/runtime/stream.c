@@ -208,10 +208,11 @@ static void note_completed(struct bi__queue *queue, unsigned long long count)
 		;
 }
 
-/* Returns 1 if no other code knows the stream, and all of the `enqueued` calls were waited for. */
+/* Returns 1 if nothing but the `enqueued` calls has enqueued work on the stream, and all of them were waited for. */
 static int is_seen_complete(struct bi_stream *stream, unsigned long long enqueued)
 {
-	return !atomic_load(&stream->is_shared) && atomic_load(&stream->queue.completed) == enqueued;
+	return stream->context->device.backend->streams_stand_alone && !atomic_load(&stream->is_shared) &&
+	       atomic_load(&stream->queue.completed) == enqueued;
 }
 
 int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
