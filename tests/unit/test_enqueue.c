@@ -1,12 +1,5 @@
-/* One step on one stream: which stream it is, which streams are refused, what the log says, and that no lock is held.
- */
-#define _GNU_SOURCE
+/* One step on one stream: which stream it is, which streams are refused, and what the log says. */
 #include "unit.h"
-
-#include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 static struct log_lines log_lines;
 static struct bi_context *device, *other, *host;
@@ -70,73 +63,6 @@ static void either_stream_serves_peers(void **state)
 	bi_view_release(a);
 }
 
-static int stopped[2], goes_on[2]; /* pipes */
-
-/* Called when a page behind the end of a file is read. The file is longer when it returns. */
-static void stop(int number)
-{
-	char byte = 0;
-
-	(void)number;
-	if (write(stopped[1], &byte, 1) != 1 || read(goes_on[0], &byte, 1) != 1)
-		_exit(3);
-}
-
-struct copy {
-	struct bi_view *to, *from;
-	int rc;
-};
-
-static void *run_copy(void *data)
-{
-	struct copy *copy = data;
-
-	copy->rc = bi_copy(copy->to, copy->from, NULL, NULL);
-	return NULL;
-}
-
-/* The first copy has begun and reads a page that is not there yet. The second one has the same destination memory. */
-static void threads_copy_parts_of_one_host_array_at_once(void **state)
-{
-	const struct sigaction stops = { .sa_handler = stop };
-	const int64_t half = sysconf(_SC_PAGESIZE), all = 2 * half;
-	const int file = memfd_create("source", 0);
-	struct bi_view *to, *from, *parts[2], *small;
-	struct copy copy = { 0 };
-	pthread_t thread;
-	char byte = 0;
-	void *page;
-
-	(void)state;
-	assert_true(file >= 0 && !pipe(stopped) && !pipe(goes_on) && !sigaction(SIGBUS, &stops, NULL));
-	page = mmap(NULL, (size_t)half, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	assert_true(page != MAP_FAILED);
-	OK(bi_view_wrap_host(host, page, dtype_of("uint8"), 1, &half, NULL, NULL, &from, &error));
-	OK(bi_view_empty(host, dtype_of("uint8"), 1, &all, &to, &error));
-	OK(bi_view_empty(host, dtype_of("uint8"), 1, &half, &small, &error));
-	for (int i = 0; i < 2; i++)
-		OK(bi_view_index_axis(to, 0, (struct bi_index){ BI_INDEX_SLICE, i * half, (i + 1) * half, 1 },
-				      &parts[i], &error));
-	copy.to = parts[0];
-	copy.from = from;
-	assert_int_equal(pthread_create(&thread, NULL, run_copy, &copy), 0);
-	assert_int_equal(read(stopped[0], &byte, 1), 1);
-	OK(bi_copy(parts[1], small, NULL, &error));
-	OK(bi_copy(small, parts[1], NULL, &error));
-	assert_int_equal(ftruncate(file, half), 0);
-	assert_int_equal(write(goes_on[1], &byte, 1), 1);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(copy.rc, BI_OK);
-	signal(SIGBUS, SIG_DFL);
-	bi_view_release(parts[1]);
-	bi_view_release(parts[0]);
-	bi_view_release(small);
-	bi_view_release(to);
-	bi_view_release(from);
-	munmap(page, (size_t)half);
-	close(file);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,7 +70,6 @@ int main(void)
 		cmocka_unit_test(the_stream_of_the_caller_is_taken),
 		cmocka_unit_test(streams_that_do_not_reach_the_memory_are_refused),
 		cmocka_unit_test(either_stream_serves_peers),
-		cmocka_unit_test(threads_copy_parts_of_one_host_array_at_once),
 	};
 	int failed;
 

@@ -7,7 +7,7 @@
 /*
  * A caller that waits for a command waits about 0.2 ms longer than the copy takes, because the threads of the driver
  * and of the engine sleep and are woken one after the other. That is a tenth of the time of a copy of this many bytes.
- * Larger copies return before they are done, because an export of the memory waits for a copy that is inline.
+ * Larger copies return before they are done, because other threads that use the memory wait for a copy that is inline.
  */
 #define DEFAULT_LIMIT ((size_t)16 << 20)
 #define LARGEST_LIMIT ((size_t)1 << 30)

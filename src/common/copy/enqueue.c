@@ -53,14 +53,7 @@ static void note_partner_locked(struct bi_memory *to, struct bi_memory *from, st
 	host->partner.stream = stream;
 }
 
-/* What is left of a step when the locks of its memories are released. */
-enum rest {
-	NOTHING,
-	COPY_ON_HOST, /* on a synchronous stream: no later work has to be ordered behind it */
-	COPY_INLINE
-};
-
-static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, enum rest *rest, struct bi_error *err)
+static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;
 	struct bi_memory *from = job->src != to ? job->src : NULL;
@@ -69,10 +62,6 @@ static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, e
 
 	if (rc)
 		return rc;
-	if (stream->context->device.backend->synchronous) {
-		*rest = COPY_ON_HOST;
-		return bi__order_end_copy_locked(to, from, stream, end, err);
-	}
 	rc = bi__job_execute(job, stream, from ? &end : NULL, err);
 	/* This is needed after a failure as well, because some commands may have been enqueued. */
 	end_rc = bi__order_end_copy_locked(to, from, stream, end, rc ? NULL : err);
@@ -81,23 +70,14 @@ static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, e
 	return rc ? rc : end_rc;
 }
 
-static int run_step_locked(const struct bi__job *job, struct bi_stream *stream, enum rest *rest, struct bi_error *err)
-{
-	if (job->plan.kind == BI_PLAN_NOTHING)
-		return bi__order_check_mapped(job->dst, 1, err);
-	if (!bi__inline_begin_locked(job))
-		return enqueue_locked(job, stream, rest, err);
-	*rest = COPY_INLINE;
-	return BI_OK;
-}
-
-/* Copies without the locks, because other threads may copy other bytes of the memories meanwhile. */
-static int run_rest(const struct bi__job *job, struct bi_stream *stream, enum rest rest, struct bi_error *err)
+static int run_step_locked(const struct bi__job *job, struct bi_stream *stream, struct bi_error *err)
 {
 	int rc;
 
-	if (rest == COPY_ON_HOST)
-		return bi__job_execute(job, stream, NULL, err);
+	if (job->plan.kind == BI_PLAN_NOTHING)
+		return bi__order_check_mapped(job->dst, 1, err);
+	if (!bi__inline_begin_locked(job))
+		return enqueue_locked(job, stream, err);
 	rc = bi__job_execute_inline(job, stream, err);
 	bi__inline_end(job);
 	return rc;
@@ -114,7 +94,6 @@ static void log_job(const struct bi__job *job, const struct bi_stream *stream, i
 int bi__job_enqueue(const struct bi__job *job, struct bi_error *err)
 {
 	struct bi_stream *stream = choose_stream(job, err);
-	enum rest rest = NOTHING;
 	struct bi__scope scope;
 	int rc, has_scopes;
 
@@ -125,12 +104,10 @@ int bi__job_enqueue(const struct bi__job *job, struct bi_error *err)
 	bi__order_lock(job->dst, job->src);
 	if (has_scopes)
 		bi__dispatch_begin(&scope, &stream->context->device);
-	rc = run_step_locked(job, stream, &rest, err);
+	rc = run_step_locked(job, stream, err);
 	if (has_scopes)
 		bi__dispatch_end(&scope);
 	bi__order_unlock(job->dst, job->src);
-	if (!rc && rest != NOTHING)
-		rc = run_rest(job, stream, rest, err);
 	log_job(job, stream, rc);
 	return rc;
 }

@@ -263,7 +263,7 @@ struct bi__retirement {
 
 enum bi__memory_mark {
 	BI__MARK_EXPORTED = 1, /* the handle has escaped: the memory is never pooled and never copied inline */
-	BI__MARK_INLINE = 2, /* a thread copies bytes of the memory inline */
+	BI__MARK_INLINE = 2, /* a thread copies bytes of the memory inline, and holds its lock */
 	BI__MARK_WRITTEN = 4, /* the memory is mapped for writing; changed under its lock */
 	/* Other code may enqueue work on the home stream without calling the library. Set under the lock, never
 	 * cleared: `pending` stays set. */
