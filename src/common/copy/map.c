@@ -218,7 +218,7 @@ void bi_map_abandon(struct bi_map *map)
 /* Returns the address at which the CPU can use the memory once its work is complete, or NULL. */
 static char *direct_address(const struct bi_memory *memory)
 {
-	if (memory->block.private_host && !(memory->marks & BI__MARK_EXPORTED))
+	if (memory->block.private_host && !memory->order.failed && !(memory->marks & BI__MARK_EXPORTED))
 		return memory->block.private_host;
 	return memory->backend->move.map ? NULL : memory->block.host;
 }

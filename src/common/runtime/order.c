@@ -940,6 +940,7 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	if (!is_private_locked(memory, step->stream)) {
 		rc = end_shared_locked(memory, step, err);
 		order->pending = true;
+		order->home_use = UINT64_MAX; /* a stream of another context; its work is not on the home stream */
 		return rc;
 	}
 	rc = end_private_locked(memory, access, step, err);
@@ -1055,6 +1056,7 @@ void bi__order_note_end_locked(struct bi_memory *memory)
 	    !is_private_locked(memory, memory->home))
 		return;
 	order->pending = false;
+	order->home_use = UINT64_MAX;
 	bi__order_note_idle(memory);
 }
 
