@@ -287,9 +287,11 @@ int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue 
 	return waits;
 }
 
-void bi__dispatch_count_enqueued(struct bi__queue *queue)
+void bi__dispatch_count_enqueued(const struct bi__device *device, struct bi__queue *queue)
 {
-	atomic_fetch_add_explicit(&queue->enqueued, 1, memory_order_release);
+	/* All threads share the stream of the host. */
+	if (!device->backend->synchronous)
+		atomic_fetch_add_explicit(&queue->enqueued, 1, memory_order_release);
 }
 
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
@@ -299,7 +301,7 @@ int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waite
 
 	if (!rc && device->backend->order.follow)
 		CALL_IN_SCOPE(device, rc, rc = device->backend->order.follow(waiter, on, err), err);
-	bi__dispatch_count_enqueued(waiter);
+	bi__dispatch_count_enqueued(device, waiter);
 	return rc;
 }
 
@@ -320,7 +322,7 @@ int bi__dispatch_wait(const struct bi__device *device, struct bi__queue *queue, 
 
 	if (!rc && event)
 		CALL_IN_SCOPE(device, rc, rc = device->backend->order.wait(queue, event, err), err);
-	bi__dispatch_count_enqueued(queue);
+	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
 
@@ -425,8 +427,7 @@ int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const 
 	if (!rc)
 		CALL_IN_SCOPE(device, rc, rc = device->backend->move.copy(&device->state, queue, move, event, err),
 			      err);
-	if (!device->backend->synchronous)
-		bi__dispatch_count_enqueued(queue);
+	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
 
@@ -455,7 +456,7 @@ int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const s
 	if (!rc)
 		CALL_BACKEND(device->backend,
 			     rc = device->backend->move.map(&device->state, queue, range, pointer, event, err));
-	bi__dispatch_count_enqueued(queue);
+	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
 
@@ -467,7 +468,7 @@ int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const
 	if (!rc)
 		CALL_BACKEND(device->backend,
 			     rc = device->backend->move.unmap(&device->state, queue, block, pointer, err));
-	bi__dispatch_count_enqueued(queue);
+	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
 
@@ -515,7 +516,6 @@ int bi__dispatch_launch(struct bi__device *device, struct bi__queue *queue, cons
 	if (!rc)
 		CALL_IN_SCOPE(device, rc, rc = device->backend->launch.enqueue(&device->state, queue, launch, err),
 			      err);
-	if (!device->backend->synchronous)
-		bi__dispatch_count_enqueued(queue);
+	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }

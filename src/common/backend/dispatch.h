@@ -116,7 +116,7 @@ int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin 
 int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue, struct bi_error *err);
 int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue);
 /* Counts a call that may have enqueued work, after it. The functions below do it themselves. */
-void bi__dispatch_count_enqueued(struct bi__queue *queue);
+void bi__dispatch_count_enqueued(const struct bi__device *device, struct bi__queue *queue);
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
 			struct bi_error *err);
 int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue, uintptr_t *event,

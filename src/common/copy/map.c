@@ -37,11 +37,21 @@ static int check_map(const struct bi_view *view, unsigned mode, struct bi_error 
 	return BI_OK;
 }
 
-static int enter_map(struct bi_memory *memory, unsigned mode, struct bi_error *err)
+/* Returns the address at which the CPU can use the memory once its work is complete, or NULL. */
+static char *direct_address_locked(const struct bi_memory *memory)
+{
+	if (memory->block.private_host && !memory->order.failed && !(memory->marks & BI__MARK_EXPORTED))
+		return memory->block.private_host;
+	return memory->backend->move.map ? NULL : memory->block.host;
+}
+
+/* Sets *address to that of direct_address_locked. */
+static int enter_map(struct bi_memory *memory, unsigned mode, char **address, struct bi_error *err)
 {
 	int rc;
 
 	bi__order_lock(memory, NULL);
+	*address = direct_address_locked(memory);
 	rc = bi__order_check_mapped(memory, (mode & BI_MAP_WRITE) != 0, err);
 	if (!rc && mode & BI_MAP_WRITE)
 		atomic_fetch_or(&memory->marks, BI__MARK_WRITTEN);
@@ -215,28 +225,19 @@ void bi_map_abandon(struct bi_map *map)
 	bi_memory_release(copy);
 }
 
-/* Returns the address at which the CPU can use the memory once its work is complete, or NULL. */
-static char *direct_address(const struct bi_memory *memory)
-{
-	if (memory->block.private_host && !memory->order.failed && !(memory->marks & BI__MARK_EXPORTED))
-		return memory->block.private_host;
-	return memory->backend->move.map ? NULL : memory->block.host;
-}
-
 static int map_view(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
 	int rc = bi__dispatch_check_reach(memory->backend, &memory->context->device, err);
-	char *address;
+	char *address = NULL;
 
 	if (rc || !find_bytes(map))
 		return rc;
 	rc = refuse_map_in_capture(memory, err);
 	if (!rc)
-		rc = enter_map(memory, map->mode, err);
+		rc = enter_map(memory, map->mode, &address, err);
 	if (rc)
 		return rc;
-	address = direct_address(memory);
 	if (address) {
 		map->data = address + map->view->offset;
 		rc = bi__order_synchronize(memory, BI__WAIT_MAP, err);

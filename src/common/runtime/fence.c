@@ -119,6 +119,8 @@ int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_e
 	if (bi__check_out(out, stream != NULL, "stream is NULL", err))
 		return BI_EINVAL;
 	rc = bi__dispatch_record(&stream->context->device, &stream->queue, &made, err);
+	/* A later wait for the stream is also one for the event. */
+	bi__dispatch_count_enqueued(&stream->context->device, &stream->queue);
 	return make_event(stream->context, made, 1, rc, out, err);
 }
 

@@ -218,7 +218,7 @@ struct bi__order {
 	bool lost; /* the end of work can never be known: the memory is never freed */
 	uint64_t epoch; /* number of times that work was added */
 	uint64_t home_use; /* private memory: number of the last use on the home stream (bi__queue.enqueued); UINT64_MAX
-			      if another stream was used after it */
+			      if it is not known, or work on another stream came after it */
 	struct bi__first_use first_use;
 	struct bi_stream *unrecorded; /* retained: the end of work on this stream could not be recorded yet; or NULL */
 	struct bi__fence last_use; /* host memory: the last-use event; a fence without context if none is pending */

@@ -204,7 +204,7 @@ static int end_uses(struct bi_stream *stream, const struct bi_use *uses, size_t 
 	struct used used;
 	int failed = BI_OK, rc;
 
-	bi__dispatch_count_enqueued(&stream->queue);
+	bi__dispatch_count_enqueued(&stream->context->device, &stream->queue);
 	for (size_t at = 0; at < count;) {
 		at = collect(&used, uses, at, count, 0);
 		rc = run_step(&used, stream, end_used_locked, NULL, failed ? NULL : err);

@@ -459,6 +459,11 @@ static void test_cuda(void **state)
 			"70000 groups along y are above the limit of 65535: make the groups larger along this axis");
 		refuse_grid(&good, (struct bi_grid){ 2, { 70000 * 1024, 1 }, { 1024, 1 } },
 			    "70000 groups along y are above the limit of 65535: launch the grid in parts");
+		/* Groups of 256 items are the usual ones, and would be 65537 here. 16777259 is a prime. */
+		OK(bi_launch(good.kernel, NULL, &(struct bi_grid){ 2, { 16777259, 1 }, { 0 } },
+			     (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out), BI_INT64(1) }, 3, &error));
+		OK(bi_view_synchronize(good.in, &error));
+		OK(bi_view_synchronize(good.out, &error));
 		refuse_grid(&good, (struct bi_grid){ 3, { 65, 1, 1 }, { 65, 1, 1 } }, "65 items along z is above");
 		REFUSED_FOR(BI_EINVAL, "more than 49152 bytes of local memory",
 			    bi_launch(reverse, NULL, &(struct bi_grid){ 1, { 8 }, { 8 } },

@@ -50,6 +50,7 @@ EXPLAINED = {
     "row_21_synchronising_settles_work_before_a_capture": (2, NOTHING),
     "row_21_unmap_is_ordered": (1, NOTHING),
     "row_21_what_was_waited_for_moves_for_nothing": (1, NOTHING),
+    "row_21_work_of_another_context_is_not_forgotten": (1, NOTHING),
     "row_23_one_is_the_legacy_stream": (2, LEGACY),
     "row_24_each_call_orders_it": (2, RETURNS),
     # Six rounds. In each, the release of pinned memory and then trim's release of device memory make the home stream wait

@@ -200,6 +200,7 @@ static void row_21_a_wait_for_the_stream_makes_memory_idle(void **state)
 	const int64_t most = (int64_t)bi__inline_limit();
 	struct bi_view *more = allocate_bytes(most + 1), *few = slice(more, 1, most, 1);
 	const unsigned char byte = 1;
+	struct bi_event *event;
 	struct gate *gate;
 	uint64_t before;
 
@@ -212,6 +213,12 @@ static void row_21_a_wait_for_the_stream_makes_memory_idle(void **state)
 	OK(bi_view_synchronize(more, &error));
 	OK(bi_stream_synchronize(home_of(fixture.context), &error));
 	MORE(all_calls(), before, 0);
+	OK(bi_event_record(home_of(fixture.context), &event, &error));
+	before = all_calls();
+	expect_waits("synchronize", 1);
+	OK(bi_stream_synchronize(home_of(fixture.context), &error)); /* the event is complete afterwards */
+	assert_true(all_calls() > before);
+	bi_event_release(event);
 	gate = close_gate(home_of(fixture.context));
 	OK(bi_fill(more, &byte, NULL, &error));
 	before = all_calls();

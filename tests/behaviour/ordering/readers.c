@@ -453,6 +453,29 @@ static void row_38_several_arrays_are_begun_and_ended_at_once(void **state)
 	}
 }
 
+/* A wait for the home stream does not cover work that a stream of another context of the native context did after it.
+ */
+static void row_21_work_of_another_context_is_not_forgotten(void **state)
+{
+	struct bi_stream *stream = bi_context_stream(open_again());
+	struct bi_view *view = allocate();
+	const unsigned char byte = 2;
+	struct gate *gate;
+
+	(void)state;
+	fill(view, 7, NULL);
+	expect_waits("synchronize", 1);
+	OK(bi_stream_synchronize(home_of(fixture.context), &error));
+	gate = close_gate(stream);
+	OK(bi_fill(view, &byte, stream, &error));
+	assert_false(bi_view_is_idle(view));
+	open_gate_soon(gate);
+	expect_waits("synchronize", 1);
+	OK(bi_view_synchronize(view, &error));
+	assert_true(is_open(gate));
+	bi_view_release(view);
+}
+
 int readers_rows(void)
 {
 	static const struct row rows[] = {
@@ -470,6 +493,7 @@ int readers_rows(void)
 		ROW(row_38_a_handle_for_a_use_exports_nothing, NEED_GATE),
 		ROW(row_38_the_mark_comes_after_the_wait, NEED_GATE),
 		ROW(row_19_a_refused_wait_before_the_handle_is_known, NEED_GATE | NEED_COUNTS),
+		ROW(row_21_work_of_another_context_is_not_forgotten, NEED_GATE),
 		ROW(row_21_one_read_is_not_all_work, NEED_GATE),
 		ROW(row_21_synchronising_waits_for_all_reads, NEED_GATE),
 		ROW(row_38_several_arrays_are_begun_and_ended_at_once, NEED_COUNTS | NEED_GATE),
@@ -478,6 +502,6 @@ int readers_rows(void)
 	/* The streams are those of the arrays' context, so the other settings add nothing. */
 	if (setting.is_shared || setting.is_pinned)
 		return 0;
-	/* The last five need work that is enqueued, and the calling thread does it here. */
-	return run_rows("readers", rows, ARRAY_LENGTH(rows) - (setting.needs & NEED_INLINE ? 5 : 0));
+	/* The last six need work that is enqueued, and the calling thread does it here. */
+	return run_rows("readers", rows, ARRAY_LENGTH(rows) - (setting.needs & NEED_INLINE ? 6 : 0));
 }
