@@ -925,22 +925,17 @@ static __attribute__((cold, noinline)) int gather_exported_locked(struct bi_memo
 	return rc;
 }
 
-static inline int record_end_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
+/* For device memory. */
+static int record_device_end_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
 				    struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
 	int rc;
 
-	order->captured |= order->is_capturing;
-	if (memory->flags & BI_WRAP_UNORDERED)
-		return BI_OK;
-	/* Captured work runs when the caller launches the graph, and the caller orders it. */
-	if (memory->backend->synchronous)
-		return order->is_capturing ? BI_OK : move_last_use_locked(memory, step, err);
 	if (!is_private_locked(memory, step->stream)) {
 		rc = end_shared_locked(memory, step, err);
 		order->pending = true;
-		order->home_use = UINT64_MAX; /* a stream of another context; its work is not on the home stream */
+		order->home_use = UINT64_MAX; /* the stream may be that of another context */
 		return rc;
 	}
 	rc = end_private_locked(memory, access, step, err);
@@ -950,6 +945,20 @@ static inline int record_end_locked(struct bi_memory *memory, unsigned access, s
 	if (memory->idle)
 		memory->idle = false; /* before the mark is read: the thread that sets it reads `idle` after that */
 	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : gather_exported_locked(memory, step, err);
+}
+
+static inline int record_end_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
+				    struct bi_error *err)
+{
+	struct bi__order *order = &memory->order;
+
+	order->captured |= order->is_capturing;
+	if (memory->flags & BI_WRAP_UNORDERED)
+		return BI_OK;
+	/* Captured work runs when the caller launches the graph, and the caller orders it. */
+	if (memory->backend->synchronous)
+		return order->is_capturing ? BI_OK : move_last_use_locked(memory, step, err);
+	return record_device_end_locked(memory, access, step, err);
 }
 
 void bi__order_catch_up_locked(struct bi_memory *memory)
