@@ -57,10 +57,18 @@ struct later {
 	void *data;
 };
 
-static _Thread_local struct releases {
+struct releases {
 	int depth;
 	struct later *later;
-} releases;
+};
+
+/* Not inlined, because each access to a thread's variable is a call, and a compiler may repeat it. */
+static __attribute__((noinline)) struct releases *own_releases(void)
+{
+	static _Thread_local struct releases own;
+
+	return &own;
+}
 
 /* Returns 0 if there is no memory. */
 static int put_off(struct releases *own, void (*function)(void *), void *data)
@@ -91,10 +99,11 @@ static void call_later_ones(struct releases *own)
  */
 static void call_from_any_thread(void (*function)(void *), void *data)
 {
-	struct releases *own = &releases;
+	struct releases *own;
 
 	if (!Py_IsInitialized() || is_finalizing())
 		return;
+	own = own_releases();
 	if (own->depth >= DEEPEST_RELEASE && put_off(own, function, data))
 		return;
 	own->depth++;

@@ -11,7 +11,10 @@
 
 #include "buffer_interface.h"
 
-/* Forces inlining where the compiler would refuse because of the size of two copies. */
+/*
+ * Forces inlining where the compiler would refuse because of the size of two copies. A function that is not inlined
+ * needs the cursor in memory, and a slice takes half as long again.
+ */
 #define BI__INLINE static inline __attribute__((always_inline))
 
 /* Points to the next axis of the source, and to the next free axis of the result, which has space for all axes. */
@@ -23,20 +26,20 @@ struct bi__cursor {
 	int became_empty; /* 1: a slice selected no elements */
 };
 
-static inline void bi__cursor_add(struct bi__cursor *at, int64_t extent, int64_t stride)
+BI__INLINE void bi__cursor_add(struct bi__cursor *at, int64_t extent, int64_t stride)
 {
 	*at->to_shape++ = extent;
 	*at->to_strides++ = stride;
 }
 
-static inline void bi__cursor_add_whole(struct bi__cursor *at, int count)
+BI__INLINE void bi__cursor_add_whole(struct bi__cursor *at, int count)
 {
 	for (; count > 0; count--)
 		bi__cursor_add(at, *at->shape++, *at->strides++);
 }
 
 /* Applies an integer to the next axis. Returns 1, or 0 and changes nothing if the index is out of bounds. */
-static inline int bi__cursor_add_integer(struct bi__cursor *at, int64_t index)
+BI__INLINE int bi__cursor_add_integer(struct bi__cursor *at, int64_t index)
 {
 	int64_t extent = *at->shape;
 
@@ -70,7 +73,7 @@ static inline int64_t bi__count_steps(int64_t distance, int64_t step)
 }
 
 /* Adds the part of an axis that begins at `start` and has `length` elements. */
-static inline void bi__cursor_add_part(struct bi__cursor *at, int64_t start, int64_t length, int64_t step)
+BI__INLINE void bi__cursor_add_part(struct bi__cursor *at, int64_t start, int64_t length, int64_t step)
 {
 	int64_t stride = *at->strides++;
 
@@ -84,7 +87,7 @@ static inline void bi__cursor_add_part(struct bi__cursor *at, int64_t start, int
 }
 
 /* Applies a slice to the next axis. Returns 1, or 0 and changes nothing if the step is 0. */
-static inline int bi__cursor_add_slice(struct bi__cursor *at, const struct bi_index *item)
+BI__INLINE int bi__cursor_add_slice(struct bi__cursor *at, const struct bi_index *item)
 {
 	int64_t extent = *at->shape, step = item->step;
 	int64_t low = step < 0 ? -1 : 0, high = step < 0 ? extent - 1 : extent;
