@@ -375,10 +375,9 @@ int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, stru
 #define BI__CUDA_OPERATIONS(X) \
 	X(devices.enumerate, bi__cuda_enumerate) \
 	X(devices.open, bi__cuda_open) \
-	X(devices.enter, bi__cuda_enter_device) \
-	X(devices.leave, bi__cuda_leave_device) \
 	X(devices.begin, bi__cuda_begin) \
 	X(devices.end, bi__cuda_end) \
+	X(devices.leave, bi__cuda_leave_device) \
 	X(devices.close, bi__cuda_close) \
 	X(devices.locate, bi__cuda_locate) \
 	X(devices.drop_caches, bi__cuda_drop_caches) \

@@ -172,18 +172,15 @@ struct bi__backend {
 		int (*open)(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
 			    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
 		/*
-		 * Makes the native context current on the calling thread. Sets *entered to 1 if the context was not
-		 * current before; `leave` then makes the former context current again. Optional, together with `leave`.
-		 */
-		int (*enter)(struct bi__device_state *device, int *entered, struct bi_error *err);
-		void (*leave)(struct bi__device_state *device);
-		/*
-		 * Makes the native context current on the calling thread until `end`. Between the two, `alloc`,
+		 * Makes the native context current on the calling thread. Sets *pushed to 1 if the context was not
+		 * current before; `end` then makes the former context current again. Between the two, `alloc`,
 		 * `follow`, `record`, `wait`, `poll`, `finish`, `capture`, `copy`, `takes`, `build`, `get` and
-		 * `enqueue` are called; other functions are called anywhere. Optional, together with `end`.
+		 * `enqueue` are called; other functions are called anywhere. `leave` is `end` for callers whose own
+		 * code ran since: it does nothing if the context is not current. Optional, all three together.
 		 */
-		int (*begin)(const struct bi__device_state *device, struct bi_error *err);
+		int (*begin)(const struct bi__device_state *device, int *pushed, struct bi_error *err);
 		void (*end)(const struct bi__device_state *device);
+		void (*leave)(const struct bi__device_state *device);
 		/*
 		 * Closes the device. Called after the end of all its memory and streams. Other devices with the native
 		 * context may still have events that it made.

@@ -43,9 +43,10 @@ static int enter_scope(struct bi__scope *scope, struct bi_error *err)
 
 	if (scope->is_entered)
 		return BI_OK;
-	CALL_BACKEND(device->backend, rc = device->backend->devices.begin(&device->state, NULL));
+	CALL_BACKEND(device->backend, rc = device->backend->devices.begin(&device->state, &scope->has_pushed, NULL));
 	if (rc)
-		CALL_BACKEND(device->backend, rc = device->backend->devices.begin(&device->state, err));
+		CALL_BACKEND(device->backend,
+			     rc = device->backend->devices.begin(&device->state, &scope->has_pushed, err));
 	scope->is_entered = !rc;
 	return rc;
 }
@@ -54,9 +55,9 @@ static void leave_scope(struct bi__scope *scope)
 {
 	const struct bi__device *device = scope->device;
 
-	if (scope->is_entered)
+	if (scope->has_pushed)
 		CALL_BACKEND(device->backend, device->backend->devices.end(&device->state));
-	scope->is_entered = 0;
+	scope->is_entered = scope->has_pushed = 0;
 }
 
 void bi__dispatch_begin_scope(struct bi__scope *scope, const struct bi__device *device)
@@ -162,16 +163,17 @@ void bi__dispatch_close(struct bi__device *device, struct bi__queue *stream)
 		CALL_BACKEND(device->backend, device->backend->devices.close(&device->state, stream));
 }
 
-int bi__dispatch_enter(struct bi__device *device, int *entered, struct bi_error *err)
+int bi__dispatch_enter(const struct bi__device *device, int *pushed, struct bi_error *err)
 {
 	int rc = bi__dispatch_alive(device, err);
 
-	if (!rc && device->backend->devices.enter)
-		CALL_BACKEND(device->backend, rc = device->backend->devices.enter(&device->state, entered, err));
+	*pushed = 0;
+	if (!rc && device->backend->devices.begin)
+		CALL_BACKEND(device->backend, rc = device->backend->devices.begin(&device->state, pushed, err));
 	return rc;
 }
 
-void bi__dispatch_leave(struct bi__device *device)
+void bi__dispatch_leave(const struct bi__device *device)
 {
 	if (device->backend->devices.leave && bi__dispatch_alive(device, NULL) == BI_OK)
 		CALL_BACKEND(device->backend, device->backend->devices.leave(&device->state));

@@ -87,8 +87,8 @@ int bi__dispatch_open(struct bi__device *device, const struct bi_options *option
 		      struct bi__queue *stream, struct bi_error *err);
 void bi__dispatch_close(struct bi__device *device, struct bi__queue *stream);
 
-int bi__dispatch_enter(struct bi__device *device, int *entered, struct bi_error *err);
-void bi__dispatch_leave(struct bi__device *device);
+int bi__dispatch_enter(const struct bi__device *device, int *pushed, struct bi_error *err);
+void bi__dispatch_leave(const struct bi__device *device);
 
 bi_function *bi__dispatch_symbol(const struct bi__device *device, const char *name);
 void bi__dispatch_drop_caches(struct bi__device *device);

@@ -12,7 +12,8 @@
 struct bi__scope {
 	struct bi__scope *outer;
 	const struct bi__device *device; /* NULL: the scope does nothing (bi__dispatch_begin) */
-	int is_entered; /* the context was made current */
+	int is_entered; /* the context is current */
+	int has_pushed; /* it was not current before */
 	unsigned count;
 	struct {
 		const void *queue;

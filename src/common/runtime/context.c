@@ -357,7 +357,6 @@ int bi_context_push_current(struct bi_context *context, int *pushed, struct bi_e
 {
 	if (!context || !pushed)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "pushed" : "context");
-	*pushed = 0;
 	return bi__dispatch_enter(&context->device, pushed, err);
 }
 

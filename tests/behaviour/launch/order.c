@@ -442,27 +442,32 @@ static uint64_t simulated_calls(void)
 }
 
 /*
- * The number of the context is asked, and it is pushed and popped once. On another stream than that of the context, the
- * end is recorded.
+ * The number of the current context is asked. If it is another one, that of the context is asked, and the context is
+ * pushed and popped once. On another stream than that of the context, the end is recorded.
  */
 static void row_37_a_launch_is_one_step(void **state)
 {
 	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
 	struct bi_stream *streams[] = { NULL, open_stream(0) };
-	const uint64_t calls[] = { 4, 5 };
+	const uint64_t calls[] = { 5, 6, 2, 3 };
 	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
 	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
 	uint64_t before = 0;
+	int pushed = 0;
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 4; i++) {
+		if (i == 2)
+			OK(bi_context_push_current(fixture.context, &pushed, &error));
 		for (int round = 0; round < 3; round++) {
 			if (is_cuda(fixture.context) && cuda_sim())
 				before = simulated_calls();
-			spin(kernel, streams[i], in, out, 1);
+			spin(kernel, streams[i % 2], in, out, 1);
 			if (is_cuda(fixture.context) && cuda_sim() && round == 2)
 				assert_int_equal(simulated_calls() - before, calls[i]);
 		}
+	}
+	bi_context_pop_current(fixture.context, pushed);
 	bi_view_release(in);
 	bi_view_release(out);
 	bi_stream_release(streams[1]);

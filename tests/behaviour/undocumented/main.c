@@ -518,9 +518,9 @@ static void reset_of_a_context_with_timed_events(void **state)
 /*
  * A driver makes a context that was reset current, and ends the process if a stream or an event of it is used. The work
  * on the view was pending at the reset. `again`: other code uses the device after the reset. The new context has the
- * handle of the old one.
+ * handle of the old one. `is_current`: the handle is current on the thread.
  */
-static void use_after_a_reset(int again)
+static void use_after_a_reset(int again, int is_current)
 {
 	const unsigned char value = 2;
 	unsigned char bytes[BYTES];
@@ -530,6 +530,8 @@ static void use_after_a_reset(int again)
 
 	OK(bi_stream_create(fixture.context, 0, &stream, &error));
 	fill(view, 1, stream);
+	if (is_current)
+		enter();
 	DID(DevicePrimaryCtxReset(0));
 	if (again)
 		DID(DevicePrimaryCtxRetain(&native, 0));
@@ -541,6 +543,8 @@ static void use_after_a_reset(int again)
 	bi_stream_release(stream);
 	bi_view_release(view);
 	bi_context_release(fixture.context);
+	if (is_current)
+		leave();
 	if (again)
 		DID(DevicePrimaryCtxRelease(0));
 	fixture.context = fixture_open(fixture.spec, &(struct bi_options)BI_OPTIONS_INIT);
@@ -553,13 +557,15 @@ static void use_after_a_reset(int again)
 static void use_after_a_reset_is_refused(void **state)
 {
 	(void)state;
-	use_after_a_reset(0);
+	use_after_a_reset(0, 0);
+	use_after_a_reset(0, 1);
 }
 
 static void use_after_a_reset_and_a_retain_is_refused(void **state)
 {
 	(void)state;
-	use_after_a_reset(1);
+	use_after_a_reset(1, 0);
+	use_after_a_reset(1, 1);
 }
 
 /* The stream of the copy belongs to the other device. It cannot wait for one that is gone. */

@@ -4,8 +4,8 @@
  *	cuda_calls EXPECTED    compares with a list, one operation a line; a difference is an error
  *	cuda_calls             prints the list
  *
- * The calls do not depend on the current context. docs/cuda.md has the minimum of each row. Work runs at once
- * (CUDA_SIM_EAGER), so that no state of the device changes what is asked.
+ * First the device's context is current, as in programs that use the CUDA runtime, then none is. docs/cuda.md has the
+ * minimum of each row. Work runs at once (CUDA_SIM_EAGER), so that no state of the device changes what is asked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,6 +230,7 @@ static const struct operation {
 	OPERATIONS(OPERATION)
 #undef OPERATION
 };
+#define OPERATION_COUNT (sizeof(operations) / sizeof(*operations))
 
 /* What they are done on. */
 
@@ -338,18 +339,24 @@ static uint64_t calls_so_far(void)
 }
 
 /* "name: n call call ...", the calls of the third time. */
-static void describe(const struct operation *operation, char *line, size_t size)
+static void describe(const struct operation *operation, int has_context, char *line, size_t size)
 {
+	bi__cu_context context = NULL;
 	uint64_t before, after;
 	int length;
 
 	operation->run();
 	operation->run();
 	DID(cuda_driver()->CtxSynchronize());
+	if (!has_context)
+		DID(cuda_driver()->CtxPopCurrent(&context));
 	before = calls_so_far();
 	operation->run();
 	after = calls_so_far();
-	length = snprintf(line, size, "%s: %llu", operation->name, (unsigned long long)(after - before));
+	if (!has_context)
+		DID(cuda_driver()->CtxPushCurrent(context));
+	length = snprintf(line, size, "%s%s: %llu", operation->name, has_context ? "" : ", no current context",
+			  (unsigned long long)(after - before));
 	for (uint64_t i = before + 1; i <= after; i++)
 		length += snprintf(line + length, size - (size_t)length, " %s", cuda_sim()->call_name(i));
 }
@@ -374,15 +381,17 @@ int main(int argc, char **argv)
 
 	require(argc < 2 || file, "the list", "cannot be read");
 	require(cuda_sim() != NULL, "the driver", "is not the simulated one");
-	set_up();
-	for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++) {
-		describe(&operations[i], line, sizeof(line));
-		if (file)
-			wrong += compare(file, line);
-		else
-			puts(line);
+	for (int has_context = 1; has_context >= 0; has_context--) {
+		set_up();
+		for (size_t i = 0; i < OPERATION_COUNT; i++) {
+			describe(&operations[i], has_context, line, sizeof(line));
+			if (file)
+				wrong += compare(file, line);
+			else
+				puts(line);
+		}
+		tear_down();
 	}
-	tear_down();
 	if (file)
 		fclose(file);
 	return wrong != 0;

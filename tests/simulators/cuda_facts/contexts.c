@@ -286,6 +286,30 @@ static const char *destroyed_elsewhere(struct objects *objects)
 	return answer;
 }
 
+static const char *id_of_current(struct objects *objects)
+{
+	unsigned long long id = 0, current = 1;
+	bi__cu_result result;
+
+	if (!cu->CtxGetId)
+		return "not asked: cuCtxGetId is missing";
+	cu->CtxGetId(objects->context, &id);
+	result = cu->CtxGetId(NULL, &current);
+	return say("%s %s", code(result), id == current ? "same" : "different");
+}
+
+static const char *id_of_none(struct objects *objects)
+{
+	unsigned long long id = 0;
+	bi__cu_context context;
+
+	(void)objects;
+	if (!cu->CtxGetId)
+		return "not asked: cuCtxGetId is missing";
+	cu->CtxPopCurrent(&context);
+	return code(cu->CtxGetId(NULL, &id));
+}
+
 const struct fact contexts_facts[] = {
 	FACT(primary_again, documented),
 	FACT(primary_not_current, documented),
@@ -308,6 +332,8 @@ const struct fact contexts_facts[] = {
 	FACT(set_on_empty, documented),
 	FACT(device_of_current, documented),
 	FACT(device_to_null, assumed),
+	FACT(id_of_current, documented),
+	FACT(id_of_none, assumed),
 	FACT(other_is_not_primary, documented),
 	FACT(create_to_null, documented),
 	FACT(create_on_wrong_device, documented),

@@ -139,6 +139,31 @@ static const char *ask_id(struct before_reset *old)
 	return say("%s %s", code(result), now == old->id ? "same" : "different");
 }
 
+/* While the old context is current on the thread. */
+static const char *ask_id_of_current(struct before_reset *old)
+{
+	unsigned long long now = 0;
+	bi__cu_result result;
+
+	if (!cu->CtxGetId)
+		return "not asked: cuCtxGetId is missing";
+	cu->CtxPushCurrent(old->context);
+	result = cu->CtxGetId(NULL, &now);
+	cu->CtxPopCurrent(&(bi__cu_context){ NULL });
+	return say("%s %s", code(result), now == old->id ? "same" : "different");
+}
+
+static const char *ask_id_of_current_again(struct before_reset *old)
+{
+	bi__cu_context context = NULL;
+	const char *answer;
+
+	cu->DevicePrimaryCtxRetain(&context, 0);
+	answer = ask_id_of_current(old);
+	cu->DevicePrimaryCtxRelease(0);
+	return answer;
+}
+
 static const char *ask_context_again(struct before_reset *old)
 {
 	bi__cu_context context = NULL;
@@ -173,7 +198,9 @@ static const char *ask_stream(struct before_reset *old)
 	return code(cu->StreamQuery(old->stream));
 }
 
-#define RESET_QUESTIONS(X) X(active) X(id) X(context_again) X(push) X(pointer) X(stream)
+#define RESET_QUESTIONS(X) \
+	X(active) \
+	X(id) X(id_of_current) X(id_of_current_again) X(context_again) X(push) X(pointer) X(stream)
 #define RESET_QUESTION(name) \
 	static const char *reset_##name(struct objects *objects) \
 	{ \

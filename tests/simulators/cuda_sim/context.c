@@ -413,11 +413,11 @@ bi__cu_result cuCtxSynchronize(void)
 	return leave(code ? code : synchronize());
 }
 
-/* CONTEXT_IS_DESTROYED is among the documented results, so the question is no mistake of the caller. */
+/* INVALID_CONTEXT and CONTEXT_IS_DESTROYED are documented results, so the question is no mistake of the caller. */
 static bi__cu_result get_id(bi__cu_context handle, unsigned long long *id)
 {
-	bi__cu_result code = BI__CU_SUCCESS;
-	const struct context *context = handle ? handle_find(OBJECT_CONTEXT, handle, &code) : context_current(&code);
+	bi__cu_result code = BI__CU_ERROR_INVALID_CONTEXT;
+	const struct context *context = handle ? handle_find(OBJECT_CONTEXT, handle, &code) : thread_top();
 
 	if (!context)
 		return code;
