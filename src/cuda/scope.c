@@ -1,21 +1,11 @@
 /* The context that is current on the calling thread, and the capture mode of that thread. */
 #include "cuda/cuda.h"
 
-static int is_handle_current(bi__cu_context context)
+static int is_current(bi__cu_context context)
 {
 	bi__cu_context current = NULL;
 
 	return bi__cu->CtxGetCurrent(&current) == BI__CU_SUCCESS && current == context;
-}
-
-/* Returns 1 if the context is current and has not been reset. NULL stands for the current context. */
-static int is_current(const struct bi__cuda_shared *shared)
-{
-	unsigned long long id = 0;
-
-	if (!shared->context_id)
-		return is_handle_current(shared->context);
-	return bi__cu->CtxGetId(NULL, &id) == BI__CU_SUCCESS && id == shared->context_id;
 }
 
 /*
@@ -27,7 +17,7 @@ static void pop_context(bi__cu_context context)
 {
 	bi__cu_context popped = NULL;
 
-	if (bi__cu->CtxPopCurrent(&popped) != BI__CU_SUCCESS && !popped && is_handle_current(context))
+	if (bi__cu->CtxPopCurrent(&popped) != BI__CU_SUCCESS && !popped && is_current(context))
 		bi__cu->CtxPopCurrent(&popped);
 }
 
@@ -40,14 +30,12 @@ static int push_context(bi__cu_context context, struct bi_error *err)
 int bi__cuda_begin(const struct bi__device_state *device, int *pushed, struct bi_error *err)
 {
 	struct bi__cuda *cuda = device->state;
-	int rc;
+	int rc = bi__cuda_refuse_reset(cuda, err);
 
 	*pushed = 0;
-	if (is_current(cuda->shared))
-		return BI_OK;
-	rc = bi__cuda_refuse_reset(cuda, err);
-	if (!rc)
-		rc = push_context(cuda->context, err);
+	if (rc || is_current(cuda->context))
+		return rc;
+	rc = push_context(cuda->context, err);
 	*pushed = !rc;
 	return rc;
 }
@@ -132,6 +120,6 @@ int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err)
 /* If another context is current, the context was not pushed, or the caller has popped it. */
 void bi__cuda_leave_device(const struct bi__device_state *device)
 {
-	if (is_handle_current((bi__cu_context)device->native))
+	if (is_current((bi__cu_context)device->native))
 		bi__cuda_end(device);
 }

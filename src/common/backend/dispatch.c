@@ -76,16 +76,16 @@ void bi__dispatch_end_scope(struct bi__scope *scope)
 	bi__scope_set_current(scope->outer);
 }
 
-struct bi__scope *bi__dispatch_pause_scope(void)
+struct bi__scope *bi__dispatch_pause(void)
 {
-	struct bi__scope *scope = bi__scope_current();
+	struct bi__scope *innermost = bi__scope_current();
 
-	if (scope) {
+	for (struct bi__scope *scope = innermost; scope; scope = scope->outer) {
 		leave_scope(scope);
 		scope->count = 0; /* a capture may begin or end meanwhile */
 	}
 	bi__scope_set_current(NULL);
-	return scope;
+	return innermost;
 }
 
 static int begin_entered(struct bi__scope *scope, const struct bi__device *device, struct bi_error *err)

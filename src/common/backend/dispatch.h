@@ -57,15 +57,10 @@ static inline void bi__dispatch_end(struct bi__scope *scope)
 }
 
 /*
- * Around a call of the caller's code: leaves the scope of the calling thread, which the next call to its device enters
- * again. `device` is the one whose work may be going on.
+ * Around a call of the caller's code: leaves all scopes of the calling thread. The next call to the device of a scope
+ * enters it again. Returns the innermost scope for bi__dispatch_resume.
  */
-struct bi__scope *bi__dispatch_pause_scope(void);
-
-static inline struct bi__scope *bi__dispatch_pause(const struct bi__device *device)
-{
-	return device->backend->devices.begin ? bi__dispatch_pause_scope() : NULL;
-}
+struct bi__scope *bi__dispatch_pause(void);
 
 static inline void bi__dispatch_resume(struct bi__scope *scope)
 {

@@ -315,7 +315,7 @@ void bi_context_release(struct bi_context *context)
 
 	if (!context || !release_reference(context))
 		return;
-	scope = bi__dispatch_pause_scope();
+	scope = bi__dispatch_pause();
 	if (context->around_close)
 		context->around_close(close_context, context);
 	else

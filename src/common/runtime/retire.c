@@ -28,7 +28,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	bi__order_clear_points(memory);
 	pthread_mutex_destroy(&memory->lock);
 	if (memory->release.fn) {
-		scope = bi__dispatch_pause(&context->device);
+		scope = bi__dispatch_pause();
 		memory->release.fn(memory->release.data);
 		bi__dispatch_resume(scope);
 	}
@@ -178,7 +178,7 @@ static int is_handed_back(const struct bi_memory *memory, const struct bi__fence
 
 	if (!memory->release.done)
 		return 0;
-	scope = bi__dispatch_pause(&work->context->device);
+	scope = bi__dispatch_pause();
 	rc = memory->release.done(memory->release.data, work->context->stream.queue.kind, bi__fence_handle(work));
 	bi__dispatch_resume(scope);
 	return !rc;

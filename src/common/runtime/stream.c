@@ -171,7 +171,7 @@ static void destroy_stream(struct bi_stream *stream)
 	for (int waits = bi__dispatch_stream_close(&context->device, &stream->queue); waits > 0; waits--)
 		bi__count_wait(context, BI__WAIT_CLOSE);
 	if (stream->release.fn) {
-		scope = bi__dispatch_pause(&context->device);
+		scope = bi__dispatch_pause();
 		stream->release.fn(stream->release.data);
 		bi__dispatch_resume(scope);
 	}

@@ -442,14 +442,14 @@ static uint64_t simulated_calls(void)
 }
 
 /*
- * The number of the current context is asked. If it is another one, that of the context is asked, and the context is
- * pushed and popped once. On another stream than that of the context, the end is recorded.
+ * The number of the context is asked, and which one is current. If it is another one, the context is pushed and popped
+ * once. On another stream than that of the context, the end is recorded.
  */
 static void row_37_a_launch_is_one_step(void **state)
 {
 	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
 	struct bi_stream *streams[] = { NULL, open_stream(0) };
-	const uint64_t calls[] = { 5, 6, 2, 3 };
+	const uint64_t calls[] = { 5, 6, 3, 4 };
 	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
 	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
 	uint64_t before = 0;

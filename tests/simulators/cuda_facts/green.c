@@ -129,7 +129,26 @@ static const char *ask_memory(struct objects *objects, struct green *made)
 	return say("%s %s", code(result), name_of_context(objects, made, context));
 }
 
-#define GREEN_QUESTIONS(X) X(context) X(context_v2) X(record) X(wait) X(set) X(capturing) X(query) X(memory)
+/* Whether it is the number of the primary context. */
+static const char *ask_id_of_current(struct objects *objects, struct green *made)
+{
+	unsigned long long id = 0, current_id = 0;
+	bi__cu_context current = NULL;
+	bi__cu_result result;
+
+	NEEDS(CtxFromGreenCtx);
+	if (!cu->CtxGetId)
+		return "not asked: cuCtxGetId is missing";
+	cu->CtxGetId(objects->context, &id);
+	newer()->CtxFromGreenCtx(&current, made->green);
+	cu->CtxPushCurrent(current);
+	result = cu->CtxGetId(NULL, &current_id);
+	cu->CtxPopCurrent(&current);
+	return say("%s %s", code(result), id == current_id ? "same" : "different");
+}
+
+#define GREEN_QUESTIONS(X) \
+	X(context) X(context_v2) X(record) X(wait) X(set) X(capturing) X(query) X(memory) X(id_of_current)
 #define GREEN_QUESTION(name) \
 	static const char *green_##name(struct objects *objects) \
 	{ \
