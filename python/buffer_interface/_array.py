@@ -56,9 +56,10 @@ ndarray.__qualname__ = "__array__"  # which error messages name
 def _ndarray_of(module, array):
     """Returns the array without a copy.
 
-    A type without a typestr goes as raw bytes: neither the buffer protocol nor __array_interface__ has a name for it.
+    A type without a typestr, and one with fields, goes as raw bytes. Neither the buffer protocol nor __array_interface__
+    has a name for the former, and what NumPy reads from them lacks titles, and may have fields for the gaps.
     """
-    if array.typestr[0] in "<>|":
+    if array.typestr[0] in "<>|" and (array.descr is None or array.itemsize == 0):
         return module.asarray(array)
     dtype = array.dtype
     return module.asarray(array.view(f"|V{array.itemsize}")).view(dtype)

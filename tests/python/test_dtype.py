@@ -330,19 +330,52 @@ def test_format_of_a_structure_is_written_as_numpy_reads_it(bi, dtype):
     assert back.tobytes() == source.tobytes()
 
 
-def test_format_of_255_characters_is_the_longest(bi):
+def test_format_of_8191_characters_is_the_longest(bi):
     def written(length):
         return memoryview(bi.buffer_interface(np.zeros(1, [("n" * length, "<f4")]))).format
 
-    assert len(written(248)) == 255
-    with pytest.raises(bi.UnsupportedError, match="255"):
-        written(249)
+    assert len(written(8184)) == 8191
+    with pytest.raises(bi.UnsupportedError, match="8191"):
+        written(8185)
 
 
-def test_format_of_many_fields_is_refused(bi):
+def test_format_of_many_fields(bi):
     source = np.zeros(1, [(f"field_with_a_long_name_{i}", "<f4") for i in range(20)])
-    with pytest.raises(bi.UnsupportedError, match="255"):
-        memoryview(bi.buffer_interface(source))
+    assert np.asarray(memoryview(bi.buffer_interface(source))).dtype == source.dtype
+    with pytest.raises(bi.UnsupportedError, match="8191"):
+        memoryview(bi.buffer_interface(np.zeros(1, [(f"field_with_a_long_name_{i}", "<f4") for i in range(400)])))
+
+
+@pytest.mark.parametrize("given", [
+    [("f0", "f8"), ("f2", "u1"), ("f1", "f8")] + [(f"g{i}", "f8") for i in range(40)],
+    [(f"x{i}", "u1" if i % 2 else "f8") for i in range(40)],
+    [(f"a_field_with_a_very_long_name_{i}", "u1" if i % 2 else "f8") for i in range(400)],
+    [("co:lon", "u1"), ("x", "f8")],
+    [(("title", "b"), "f4"), ("c", "f8")],
+])  # fmt: skip
+def test_gaps_are_no_fields(bi, given):
+    """Where the buffer protocol has no format, and names that NumPy would give to the gaps."""
+    dtype = np.dtype(given, align=True)
+    source = np.zeros(2, dtype)
+    source[dtype.names[0]] = 1, 2
+    view = bi.buffer_interface(source)
+    found = view.numpy()
+    assert found.dtype == dtype
+    assert dict(found.dtype.fields) == dict(dtype.fields)
+    assert found.tolist() == view.tolist() == source.tolist()
+    assert source[0] in view
+    assert (view == source).all()
+
+
+@pytest.mark.parametrize("given", ["S3", "U2"])
+def test_one_lane_of_a_sized_type_is_the_type(bi, given):
+    assert bi.zeros(2, np.dtype((given, (1,))), device="host").dtype == np.dtype(given)
+
+
+@pytest.mark.parametrize("given", [("V4", (1,)), ([("a", "i4")], (1,))])
+def test_one_lane_that_may_have_fields_is_refused(bi, given):
+    with pytest.raises(bi.UnsupportedTypeError):
+        bi.zeros(2, np.dtype(given), device="host")
 
 
 @pytest.mark.parametrize("given", ["bfloat16", "float8_e4m3fn", "float32x4"])

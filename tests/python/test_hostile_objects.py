@@ -934,3 +934,11 @@ def resident():
 if __name__ == "__main__":
     run(int(sys.argv[1]), int(sys.argv[2]), lambda done, blocks: print(done, blocks, resident(), "KiB", flush=True))
     print("done")
+
+
+def test_a_dictionary_without_data_needs_a_buffer():
+    class Producer:
+        __array_interface__ = {"shape": (1,), "typestr": "<f4", "version": 3}  # noqa: RUF012
+
+    with pytest.raises(KeyError, match="no 'data'.*Producer has no buffer"):
+        bi.buffer_interface(Producer())

@@ -1,6 +1,8 @@
 """New arrays, copies between all kinds of memory, values, order of work, shared memory."""
 
 import array
+import decimal
+import fractions
 import gc
 import itertools
 import random
@@ -925,3 +927,11 @@ def test_nothing_leaks():
     gc.collect()
     after = sys.getrefcount(source), sys.getrefcount(target), sys.getrefcount(bi.BufferInterface), sys.getrefcount(None)
     assert before[:3] == after[:3] and abs(after[3] - before[3]) < 50
+
+
+@pytest.mark.parametrize("number", [fractions.Fraction(1, 2), decimal.Decimal("0.5")])
+def test_objects_that_convert_to_a_number_are_assigned(number):
+    view = bi.zeros(3, device="host")
+    view[0] = number
+    bi.copyto(view[1:2], number)
+    assert view.tolist() == [0.5, 0.5, 0.0]

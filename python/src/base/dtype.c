@@ -193,6 +193,12 @@ static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
 		return -1;
 	if (lanes < 1 || lanes > UINT16_MAX || lane.lanes != 1 || lane.swapped)
 		return refuse_type(dtype);
+	if (lane.type == BI_VOID)
+		return refuse_type(dtype); /* the lane may have fields */
+	if (lanes == 1) {
+		*out = lane;
+		return 0;
+	}
 	return bi_dtype_make((enum bi_type)lane.type, (unsigned)lanes, 0, out, NULL) ? refuse_type(dtype) : 0;
 }
 

@@ -151,13 +151,13 @@ int bip_format_write(const struct bi_view *view, char text[BIP_FORMAT_TEXT])
 	int rc;
 
 	if (dtype.type != BI_VOID)
-		return write_simple(&out, dtype, "");
+		return write_simple(&out, dtype, "") ? -1 : (int)out.used;
 	descr = bip_dtype_descr(view);
 	if (!descr && PyErr_Occurred())
 		return -1;
 	rc = descr ? write_struct(&out, descr) : write_simple(&out, dtype, "");
 	Py_XDECREF(descr);
-	return rc;
+	return rc ? -1 : (int)out.used;
 }
 
 int bip_format_is_raw(const struct bi_view *view)

@@ -4,11 +4,11 @@
 
 #include "extension.h"
 
-#define BIP_FORMAT_TEXT 256 /* bytes of the longest format, including the NUL */
+#define BIP_FORMAT_TEXT 8192 /* bytes of the longest format, including the NUL */
 
 /*
- * Writes the format of the view's elements. Raises UnsupportedError if the element type has no format, or the format is
- * too long.
+ * Writes the format of the view's elements, and returns its length. Raises UnsupportedError and returns -1 if the
+ * element type has no format, or the format is too long.
  */
 int bip_format_write(const struct bi_view *view, char text[BIP_FORMAT_TEXT]);
 

@@ -32,7 +32,7 @@ static int is_contiguous(const struct bi_view *view, char order)
 struct exported_buffer {
 	struct bi_view *view;
 	Py_ssize_t size; /* number of elements */
-	char format[BIP_FORMAT_TEXT];
+	char *format; /* behind the strides; or NULL */
 	Py_ssize_t dims[]; /* ndim extents, followed by ndim strides */
 };
 
@@ -78,25 +78,26 @@ static struct exported_buffer *export_buffer(struct bi_view *view, int flags)
 {
 	int ndim = bi_view_ndim(view);
 	const int64_t *shape = bi_view_shape(view), *strides = bi_view_strides(view);
-	struct exported_buffer *exported = malloc(sizeof(*exported) + 2 * (size_t)ndim * sizeof(exported->dims[0]));
+	size_t nbytes = sizeof(struct exported_buffer) + 2 * (size_t)ndim * sizeof(Py_ssize_t);
+	char format[BIP_FORMAT_TEXT];
+	int length = has_flags(flags, PyBUF_FORMAT) ? bip_format_write(view, format) : 0;
+	struct exported_buffer *exported = length < 0 ? NULL : malloc(nbytes + (size_t)length + 1);
 
 	if (!exported) {
-		PyErr_NoMemory();
+		if (length >= 0)
+			PyErr_NoMemory();
 		bip_release_view(view);
 		return NULL;
 	}
 	exported->view = view;
 	exported->size = 1;
+	exported->format = length ? memcpy((char *)exported + nbytes, format, (size_t)length + 1) : NULL;
 	for (int i = 0; i < ndim; i++) {
 		exported->dims[i] = (Py_ssize_t)shape[i];
 		exported->dims[ndim + i] = (Py_ssize_t)strides[i];
 		exported->size *= exported->dims[i];
 	}
-	if (!has_flags(flags, PyBUF_FORMAT) || bip_format_write(view, exported->format) == 0)
-		return exported;
-	bip_release_view(view);
-	free(exported);
-	return NULL;
+	return exported;
 }
 
 /* Fills in the shape and the strides. If the request is for no shape, the consumer sees one dimension. */
@@ -108,7 +109,7 @@ static void fill_layout(struct exported_buffer *exported, int flags, Py_buffer *
 	buffer->itemsize = (Py_ssize_t)bi_view_dtype(exported->view).item_size;
 	buffer->len = exported->size * buffer->itemsize;
 	buffer->ndim = has_shape ? ndim : 1;
-	buffer->format = has_flags(flags, PyBUF_FORMAT) ? exported->format : NULL;
+	buffer->format = exported->format;
 	buffer->shape = has_shape && ndim ? exported->dims : NULL;
 	buffer->strides = has_flags(flags, PyBUF_STRIDES) && ndim ? exported->dims + ndim : NULL;
 	buffer->suboffsets = NULL;

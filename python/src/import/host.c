@@ -200,8 +200,10 @@ int bip_refuse_masked(PyObject *object)
 		return 0;
 	if (is_masked < 0 && !PyErr_ExceptionMatches(PyExc_ValueError))
 		return -1;
-	return bip_refuse(bip_UnsupportedError, "an array of type %.100s has a mask, which would be lost [H5]",
-			  Py_TYPE(object)->tp_name);
+	return bip_refuse(
+		bip_UnsupportedError,
+		"an array of type %.100s has a mask, which would be lost: import its data and its mask one by one [H5]",
+		Py_TYPE(object)->tp_name);
 }
 
 int bip_is_numpy_scalar(const PyTypeObject *type)
@@ -333,6 +335,10 @@ static int read_data(PyObject *object, PyObject *dict, struct description *out)
 		Py_DECREF(data);
 		return rc;
 	}
+	if (!data && !PyObject_CheckBuffer(object))
+		return bip_refuse(PyExc_KeyError,
+				  "__array_interface__ has no 'data', and the object of type %.100s has no buffer [H5]",
+				  Py_TYPE(object)->tp_name);
 	out->data = data ? data : Py_NewRef(object);
 	if (get_value(dict, bip_name.offset, 0, &offset))
 		return -1;

@@ -26,7 +26,7 @@ struct mapping {
 	int ndim; /* number of axes of exported buffers */
 	Py_ssize_t *dims; /* shape and strides of exported buffers: 2 * ndim numbers */
 	char mode[3];
-	char format[BIP_FORMAT_TEXT];
+	char *format; /* owned */
 };
 
 /* The address that an array without elements has. */
@@ -62,15 +62,23 @@ static int read_mode(PyObject *object, struct mapping *self, unsigned *mode)
 
 static int write_format(struct mapping *self)
 {
+	char format[BIP_FORMAT_TEXT];
+	int length = 1;
+
 	self->is_bytes = bip_format_is_raw(self->view);
-	if (!self->is_bytes && bip_format_write(self->view, self->format)) {
+	if (!self->is_bytes && (length = bip_format_write(self->view, format)) < 0) {
 		if (!PyErr_ExceptionMatches(bip_UnsupportedError))
 			return -1;
 		PyErr_Clear();
 		self->is_bytes = 1;
+		length = 1;
 	}
 	if (self->is_bytes)
-		memcpy(self->format, "B", 2);
+		memcpy(format, "B", 2);
+	self->format = PyMem_Malloc((size_t)length + 1);
+	if (!self->format)
+		return bip_no_memory();
+	memcpy(self->format, format, (size_t)length + 1);
 	return 0;
 }
 
@@ -127,6 +135,7 @@ PyObject *bip_map(PyObject *array, PyObject *const *args, Py_ssize_t count, PyOb
 		return NULL;
 	self->map = NULL;
 	self->dims = NULL;
+	self->format = NULL;
 	self->exports = 0;
 	self->is_ending = 0;
 	self->view = bip_hold(array);
@@ -228,6 +237,7 @@ static void mapping_dealloc(PyObject *object)
 	}
 	bip_release_view(self->view);
 	PyMem_Free(self->dims);
+	PyMem_Free(self->format);
 	PyObject_Free(self);
 }
 
@@ -313,7 +323,7 @@ static void fill_buffer(const struct mapping *self, Py_buffer *buffer)
 	buffer->itemsize = self->is_bytes ? 1 : (Py_ssize_t)layout.dtype.item_size;
 	buffer->readonly = self->is_readonly;
 	buffer->ndim = self->ndim;
-	buffer->format = (char *)(uintptr_t)self->format;
+	buffer->format = self->format;
 	buffer->shape = self->dims;
 	buffer->strides = self->dims + self->ndim;
 	buffer->suboffsets = NULL;

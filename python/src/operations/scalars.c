@@ -31,6 +31,16 @@ static int is_signed(struct bi_dtype dtype)
 	return dtype.type >= BI_INT8 && dtype.type <= BI_INT64;
 }
 
+/* Returns true for objects such as a Fraction or a Decimal: they convert to a number, and have no length. */
+static int is_number(const PyTypeObject *type)
+{
+	const PyNumberMethods *number = type->tp_as_number;
+
+	return number && (number->nb_float || number->nb_index) &&
+	       !(type->tp_as_sequence && type->tp_as_sequence->sq_length) &&
+	       !(type->tp_as_mapping && type->tp_as_mapping->mp_length);
+}
+
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
 {
 	if (PyFloat_Check(value) || PyLong_Check(value) || PyComplex_Check(value) || PyBytes_Check(value) ||
@@ -38,7 +48,7 @@ int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
 		return 1;
 	if (PyTuple_Check(value) || PyList_Check(value))
 		return dtype.type == BI_VOID || dtype.lanes > 1;
-	return bip_is_numpy_scalar(Py_TYPE(value));
+	return bip_is_numpy_scalar(Py_TYPE(value)) || is_number(Py_TYPE(value));
 }
 
 /* Numbers to bytes */
