@@ -1,7 +1,5 @@
 #include "common/base/fork.h"
 
-#include <pthread.h>
-
 atomic_uint bi__fork_generation;
 
 #ifdef _WIN32
@@ -9,17 +7,36 @@ atomic_uint bi__fork_generation;
 void bi__fork_watch(void)
 {
 }
+
+void bi__fork_renew(pthread_mutex_t *mutex, atomic_uint *process)
+{
+	(void)mutex;
+	(void)process;
+}
 #else
 static pthread_once_t is_registered = PTHREAD_ONCE_INIT;
 
+static pthread_mutex_t renewal = PTHREAD_MUTEX_INITIALIZER;
+
 static void count_child(void)
 {
+	renewal = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	atomic_fetch_add_explicit(&bi__fork_generation, 1, memory_order_relaxed);
 }
 
 static void register_fork_handler(void)
 {
 	pthread_atfork(NULL, NULL, count_child);
+}
+
+void bi__fork_renew(pthread_mutex_t *mutex, atomic_uint *process)
+{
+	pthread_mutex_lock(&renewal);
+	if (*process != bi__fork_generation) {
+		*mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+		*process = bi__fork_generation;
+	}
+	pthread_mutex_unlock(&renewal);
 }
 
 void bi__fork_watch(void)

@@ -40,6 +40,7 @@ static void init_memory(struct bi_memory *memory, struct bi_context *context, co
 	atomic_init(&memory->home, backend->synchronous ? NULL : &context->stream);
 	/* Does the same as pthread_mutex_init without attributes, but without a call. */
 	memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	atomic_init(&memory->lock_process, bi__fork_generation);
 	bi__order_init(&memory->order);
 	memory->partner.memory = NULL;
 	memory->partner.stream = NULL;
@@ -163,7 +164,7 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 	}
 	if (rc == BI_ENOMEM)
 		return bi__fail_vendor(err, rc, failure.vendor,
-				       "no memory for %zu bytes: %s; release memory of the device and try again",
+				       "no memory for %zu bytes: %s; release other arrays, or make a smaller one",
 				       nbytes, failure.message);
 	return rc ? bi__fail_vendor(err, rc, failure.vendor, "%s", failure.message) : BI_OK;
 }

@@ -300,6 +300,7 @@ struct bi_memory {
 					   stream stays valid */
 
 	pthread_mutex_t lock;
+	atomic_uint lock_process; /* bi__fork_generation when `lock` was made */
 	struct bi__order order; /* guarded by lock */
 	struct bi__partner partner;
 	struct bi__pool_links pooled;

@@ -30,10 +30,19 @@ void bi__order_init(struct bi__order *order)
 	order->home_use = UINT64_MAX;
 }
 
+/* Makes the lock new in a forked child. */
+static void prepare_lock(struct bi_memory *memory)
+{
+	if (memory->lock_process != bi__fork_generation)
+		bi__fork_renew(&memory->lock, &memory->lock_process);
+}
+
 static void lock_memory(struct bi_memory *memory)
 {
-	if (!memory->borrowed)
-		pthread_mutex_lock(&memory->lock);
+	if (memory->borrowed)
+		return;
+	prepare_lock(memory);
+	pthread_mutex_lock(&memory->lock);
 }
 
 void bi__order_lock(struct bi_memory *a, struct bi_memory *b)
@@ -54,6 +63,7 @@ void bi__order_lock_all(struct bi_memory *const *memories, size_t count)
 
 int bi__order_try_lock(struct bi_memory *memory)
 {
+	prepare_lock(memory);
 	return pthread_mutex_trylock(&memory->lock) == 0;
 }
 
@@ -247,6 +257,7 @@ static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_fai
 {
 	struct bi__fence last_use = BI__FENCE_NONE;
 
+	prepare_lock(memory);
 	pthread_mutex_lock(&memory->lock);
 	memory->order.failed |= has_failed;
 	if (memory->order.epoch == epoch) {

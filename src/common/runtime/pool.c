@@ -83,12 +83,12 @@ static void take_out_locked(struct bi__pool *pool, struct bi_memory *memory)
 }
 
 /*
- * Returns 0 instead of waiting for the lock of a host context: in a forked child, a thread that does not exist there
- * may hold the lock, and the host can allocate without a pool. Contexts of other backends are refused there earlier.
+ * Returns 0 instead of waiting in a forked child: a thread that does not exist there may hold the lock of a host
+ * context, and the host can allocate without a pool. Contexts of other backends are refused there earlier.
  */
 static int lock_pool(struct bi_context *context)
 {
-	if (context->device.backend->synchronous)
+	if (bi__fork_generation)
 		return pthread_mutex_trylock(&context->pool.lock) == 0;
 	pthread_mutex_lock(&context->pool.lock);
 	return 1;
