@@ -521,8 +521,8 @@ enum bi_memory_kind {
 	BI_MEMORY_HOST = 4              /* plain host memory, in any context */
 };
 
-#define BI_POOL_DEFAULT ((size_t)0)     /* 256 MiB */
-#define BI_POOL_NONE (~(size_t)0)       /* nothing is kept for reuse */
+#define BI_POOL_DEFAULT ((size_t)0) /* of bi_options.pool_limit: 256 MiB */
+#define BI_POOL_NONE (~(size_t)0) /* of bi_options.pool_limit: nothing is kept for reuse */
 
 /* Start from BI_OPTIONS_INIT; members left 0 mean the default. */
 struct bi_options {
@@ -626,8 +626,9 @@ BI_API void bi_context_pop_current(struct bi_context *context, int pushed);
 
 /*
  * Gives free memory back to the driver until at most `keep` bytes are pooled, and frees retired memories whose work is
- * complete. Also drops caches if `keep` is 0. The library does not wait for work. The CUDA driver may wait when it
- * frees pinned memory, or device memory on a device without memory pools (docs/ordering.md, row 28).
+ * complete. Also drops caches if `keep` is 0. With SIZE_MAX, all pooled memory stays. The library does not wait for
+ * work. The CUDA driver may wait when it frees pinned memory, or device memory on a device without memory pools
+ * (docs/ordering.md, row 28).
  */
 BI_API int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *err);
 
@@ -761,8 +762,10 @@ BI_API int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *f
 BI_API struct bi_memory *bi_memory_retain(struct bi_memory *memory);
 /*
  * The last release frees the memory immediately if nothing is pending on it or if its producer named a stream.
- * Otherwise the memory is retired and freed when its work is seen to be complete (docs/ordering.md, rows 13 to 15).
- * Memory that the library allocated goes back to the pool.
+ * Otherwise the memory is retired. It is freed by the next call that sees that its work is complete: an allocation,
+ * copy, fill or launch in its context, bi_view_synchronize, bi_stream_synchronize, bi_event_synchronize,
+ * bi_context_trim or the close of the context (docs/ordering.md, rows 13 to 15). Memory that the library allocated goes
+ * back to the pool.
  */
 BI_API void bi_memory_release(struct bi_memory *memory);
 /* Return the size in bytes, and the context. The context is borrowed. */

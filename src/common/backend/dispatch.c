@@ -84,7 +84,8 @@ struct bi__scope *bi__dispatch_pause(void)
 		leave_scope(scope);
 		scope->count = 0; /* a capture may begin or end meanwhile */
 	}
-	bi__scope_set_current(NULL);
+	if (innermost)
+		bi__scope_set_current(NULL);
 	return innermost;
 }
 
@@ -354,8 +355,11 @@ int bi__dispatch_is_lost(const struct bi__device *device)
 
 int bi__dispatch_drain(const struct bi__device *device, uintptr_t event)
 {
-	return !bi__dispatch_alive(device, NULL) && device->backend->fails_by_event &&
-	       device->backend->order.drain(event);
+	int waits = 0;
+
+	if (device->backend->fails_by_event && bi__dispatch_alive(device, NULL) == BI_OK)
+		CALL_BACKEND(device->backend, waits = device->backend->order.drain(event));
+	return waits;
 }
 
 int bi__dispatch_finish(const struct bi__device *device, struct bi__queue *queue, struct bi_error *err)

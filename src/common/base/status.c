@@ -34,6 +34,16 @@ const char *bi_status_text(int status)
 	return "not a status";
 }
 
+/* Writes '?' for each control character, so that a text is one line. */
+static void replace_controls(char *text)
+{
+	for (unsigned char *c = (unsigned char *)text; *c; c++)
+		if (*c < 0x20 || *c == 0x7f)
+			*c = '?';
+		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* U+0080 to U+009F */
+			*c = c[1] = '?';
+}
+
 BI__PRINTF(4, 0)
 static int write_error(struct bi_error *err, int status, int vendor, const char *format, va_list args)
 {
@@ -41,6 +51,7 @@ static int write_error(struct bi_error *err, int status, int vendor, const char 
 		err->status = status;
 		err->vendor = vendor;
 		vsnprintf(err->message, sizeof(err->message), format, args);
+		replace_controls(err->message);
 	}
 	return status;
 }
@@ -73,10 +84,6 @@ struct bi__quote bi__quote(const char *text, size_t length)
 		for (length = sizeof(quote.text) - 1; length && (text[length] & 0xc0) == 0x80;)
 			length--;
 	memcpy(quote.text, text, length);
-	for (unsigned char *c = (unsigned char *)quote.text; *c; c++)
-		if (*c < 0x20 || *c == 0x7f)
-			*c = '?';
-		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* U+0080 to U+009F */
-			*c = c[1] = '?';
+	replace_controls(quote.text);
 	return quote;
 }

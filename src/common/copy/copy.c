@@ -277,12 +277,15 @@ static int transfer_few(const struct bi_transfer *transfers, size_t count, trans
 static int transfer_all(const struct bi_transfer *transfers, size_t count, transfer_fn transfer, struct bi_error *err)
 {
 	const size_t most = 32;
+	struct bi_error wrong;
 	int rc = count && !transfers ? bi__fail(err, BI_EINVAL, "transfers is NULL") : BI_OK;
 
 	for (size_t i = 0; i < count && !rc; i++) {
-		rc = check_bytes(transfers[i].view, transfers[i].bytes, transfers[i].nbytes, err);
+		rc = check_bytes(transfers[i].view, transfers[i].bytes, transfers[i].nbytes, &wrong);
 		if (!rc && transfer == write_array)
-			rc = check_destination(transfers[i].view, err);
+			rc = check_destination(transfers[i].view, &wrong);
+		if (rc)
+			bi__fail(err, rc, "transfers[%zu]: %s", i, wrong.message);
 	}
 	for (size_t i = 0; i < count && !rc; i += most)
 		rc = transfer_few(transfers + i, count - i < most ? count - i : most, transfer, err);

@@ -84,7 +84,10 @@ static int check_layout(struct slot slot, const struct bi_view *view, struct bi_
 		return FAIL(slot, err, BI_EINVAL, "has %d dimensions, and the kernel takes %d", view->ndim,
 			    parameter->rank);
 	if (parameter->kind == BI_PARAMETER_ARRAY && !(view->traits & BI__TRAIT_C_CONTIGUOUS))
-		return FAIL(slot, err, BI_EINVAL, "is not dense in C order: %s", "copy it, or use BI_STRIDED_IN");
+		return FAIL(slot, err, BI_EINVAL, "is not dense in C order: copy it, or use BI_STRIDED_%s",
+			    parameter->access == BI_ACCESS_READ    ? "IN"
+			    : parameter->access == BI_ACCESS_WRITE ? "OUT"
+								   : "INOUT");
 	return BI_OK;
 }
 
@@ -248,7 +251,7 @@ static int check_group(const struct bi_kernel *kernel, const struct bi__kernel_l
 	for (int i = 0; i < 3; i++) {
 		if ((uint64_t)launch->group[i] > limits->most_along[i])
 			return bi__fail(err, BI_EINVAL, "a group of %lld items along %c is above the limit of %zu",
-					(long long)launch->group[i], "xyz"[i], limits -> most_along[i]);
+					(long long)launch->group[i], "xyz"[i], limits->most_along[i]);
 		items = (uint64_t)launch->group[i] > UINT64_MAX / items ? UINT64_MAX
 									: items * (uint64_t)launch->group[i];
 	}

@@ -245,7 +245,7 @@ static const struct {
 	const char *name, *ours;
 } foreign_names[] = {
 	{ "half", "float16" },       { "float", "float32 or float64" },
-	{ "double", "float64" },     { "f16", "float16" },
+	{ "double", "float64" },     { "f16", "float16 (float of 16 bytes is not supported)" },
 	{ "f32", "float32" },        { "f64", "float64" },
 	{ "i16", "int16" },          { "i32", "int32" },
 	{ "i64", "int64" },          { "u16", "uint16" },

@@ -160,10 +160,3 @@ int bi_event_query(struct bi_event *event, int *done, struct bi_error *err)
 		return bi__fail(err, BI_EINVAL, "event or done is NULL");
 	return bi__fence_query(&event->fence, done, err);
 }
-
-int bi_event_synchronize(struct bi_event *event, struct bi_error *err)
-{
-	if (!event)
-		return bi__fail(err, BI_EINVAL, "event is NULL");
-	return bi__fence_block(&event->fence, BI__WAIT_SYNCHRONIZE, err);
-}

@@ -149,10 +149,10 @@ static int is_captured(struct bi_stream *stream)
  */
 static int is_deferred(const struct bi_memory *memory)
 {
-	if (memory->backend->synchronous)
-		return 0;
 	if (memory->own && memory->order.captured)
 		return 1;
+	if (memory->backend->synchronous)
+		return 0;
 	if (owes_producer(memory) && is_captured(memory->producer))
 		return 1;
 	return (has_work_to_await(memory) || owes_producer(memory) || (memory->own && memory->block.alloc_pending)) &&
@@ -327,6 +327,7 @@ static void reap_one(struct bi_context *context, struct bi_memory *memory, enum 
 	bi__order_end_host_use(memory, context);
 	bi__dispatch_event_release(&context->device, memory->retirement.event);
 	memory->order.pending = 0;
+	bi__order_note_idle(memory);
 	if (is_safe && how != BI__REAP_WAIT && is_reusable(context, memory))
 		put_into_pool(context, memory);
 	else if (is_safe)

@@ -215,15 +215,12 @@ static int is_seen_complete(struct bi_stream *stream, unsigned long long enqueue
 	       atomic_load(&stream->queue.completed) == enqueued;
 }
 
-int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
+int bi__stream_synchronize(struct bi_stream *stream, struct bi_error *err)
 {
-	unsigned long long enqueued;
+	unsigned long long enqueued = atomic_load(&stream->queue.enqueued);
 	struct bi__scope scope;
 	int rc;
 
-	if (!stream)
-		return bi__fail(err, BI_EINVAL, "stream is NULL");
-	enqueued = atomic_load(&stream->queue.enqueued);
 	if (is_seen_complete(stream, enqueued))
 		return bi__dispatch_alive(&stream->context->device, err);
 	bi__dispatch_begin(&scope, &stream->context->device);
@@ -277,15 +274,18 @@ int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, si
 static int check_wait_in_capture(struct bi_stream *stream, const struct bi_event *event, int *is_done,
 				 struct bi_error *err)
 {
+	struct bi_error query;
 	uint64_t capture;
 	int rc = bi__stream_capture(stream, &capture, err);
 
 	*is_done = 0;
 	if (rc || !capture || !event->is_own)
 		return rc;
-	rc = bi__fence_query(&event->fence, is_done, err);
+	rc = bi__fence_query(&event->fence, is_done, &query);
 	if (rc == BI_ECAPTURE)
 		return BI_OK;
+	if (rc && err)
+		*err = query;
 	if (rc || *is_done)
 		return rc;
 	return bi__fail(err, BI_ECAPTURE,
@@ -296,7 +296,6 @@ static int check_wait_in_capture(struct bi_stream *stream, const struct bi_event
 
 int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_error *err)
 {
-	struct bi_error query;
 	int rc, done;
 
 	if (!stream || !event)
@@ -304,14 +303,7 @@ int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_e
 	if (event->fence.context && !bi__same_space(stream->context, event->fence.context))
 		return bi__fail(err, BI_EINVAL, "event belongs to another context than the stream");
 	bi__stream_share(stream);
-	if (stream->context->device.backend->order.capture) {
-		rc = check_wait_in_capture(stream, event, &done, err);
-		return rc || done ? rc : bi__fence_wait(stream, &event->fence, err);
-	}
-	rc = bi__fence_query(&event->fence, &done, &query);
-	if (!rc && !done)
-		return bi__fence_wait(stream, &event->fence, err);
-	if (rc && err)
-		*err = query;
-	return rc;
+	rc = stream->context->device.backend->order.capture ? check_wait_in_capture(stream, event, &done, err)
+							    : bi__fence_query(&event->fence, &done, err);
+	return rc || done ? rc : bi__fence_wait(stream, &event->fence, err);
 }

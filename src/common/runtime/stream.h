@@ -26,6 +26,9 @@ struct bi_stream *bi__host_stream(void);
 /* Makes later work on `waiter` wait for all work on `on`. Does nothing if both are the same in-order stream. */
 int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err);
 
+/* Does bi_stream_synchronize, except for retired memory. */
+int bi__stream_synchronize(struct bi_stream *stream, struct bi_error *err);
+
 /*
  * Blocks the calling thread until the stream is empty, and counts the wait under `failure`. The last resort if no event
  * can be recorded.

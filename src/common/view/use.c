@@ -1,7 +1,9 @@
-/* The public functions that order work of the caller on memory, and that wait for work on memory. */
+/* The public functions that order work of the caller on memory, and those that wait for work. */
 #include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
+#include "common/runtime/fence.h"
 #include "common/runtime/order.h"
+#include "common/runtime/retire.h"
 #include "common/runtime/stream.h"
 #include "common/view/view.h"
 
@@ -309,9 +311,33 @@ int bi_view_release_is_immediate(const struct bi_view *view)
 	return memory->idle || (!memory->own && memory->producer && memory->home == memory->producer);
 }
 
+/* Waits */
+
+/* After a wait that succeeded: frees the retired memory of the context whose work has ended. Returns the status. */
+static int free_retired(int rc, struct bi_context *context)
+{
+	if (!rc && context)
+		bi__memory_reap(context, BI__REAP_ALL);
+	return rc;
+}
+
 int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 {
 	if (!view)
 		return bi__fail(err, BI_EINVAL, "view is NULL");
-	return bi__order_synchronize(view->memory, BI__WAIT_SYNCHRONIZE, err);
+	return free_retired(bi__order_synchronize(view->memory, BI__WAIT_SYNCHRONIZE, err), view->memory->context);
+}
+
+int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err)
+{
+	if (!stream)
+		return bi__fail(err, BI_EINVAL, "stream is NULL");
+	return free_retired(bi__stream_synchronize(stream, err), stream->context);
+}
+
+int bi_event_synchronize(struct bi_event *event, struct bi_error *err)
+{
+	if (!event)
+		return bi__fail(err, BI_EINVAL, "event is NULL");
+	return free_retired(bi__fence_block(&event->fence, BI__WAIT_SYNCHRONIZE, err), event->fence.context);
 }

@@ -204,7 +204,7 @@ static void test_several(void **state)
 	/* Nothing is done if the last of them is wrong. */
 	memset(found, 1, sizeof(found));
 	transfers[ARRAYS - 1].nbytes--;
-	REFUSED_FOR(BI_EBOUNDS, "nbytes is 47", bi_views_read(transfers, ARRAYS, &error));
+	REFUSED_FOR(BI_EBOUNDS, "transfers[39]: nbytes is 47", bi_views_read(transfers, ARRAYS, &error));
 	transfers[ARRAYS - 1].view = NULL;
 	REFUSED(BI_EINVAL, bi_views_read(transfers, ARRAYS, &error));
 	assert_int_equal(found[0][0], 0x01010101);

@@ -58,7 +58,7 @@ static int check_message(const struct bi_error *err)
 {
 	if (err->status != BI_ENOMEM)
 		return wrong("another status than BI_ENOMEM", err);
-	if (!strstr(err->message, "3145728") || !strstr(err->message, "release memory"))
+	if (!strstr(err->message, "3145728") || !strstr(err->message, "release other arrays"))
 		return wrong("the message lacks the size or the advice", err);
 	return 0;
 }
