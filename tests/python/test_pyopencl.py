@@ -84,6 +84,7 @@ assert (buffer_interface(array).numpy() == range(8)).all()
 """
 
 
+@pytest.mark.needs("opencl")
 def test_O1_array_that_is_older_than_the_first_use_of_the_library():
     """PoCL 7 and the loader of the system know no object that the loader of pyopencl has made before."""
     done = subprocess.run([sys.executable, "-c", BEFORE_THE_FIRST_USE], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
