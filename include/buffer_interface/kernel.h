@@ -279,7 +279,7 @@ struct bi_host_argument {
 	const bi_i64 *strides;          /* of STRIDED, in bytes */
 };
 
-/* A kernel as a C function. BI_KERNEL(name, ...) defines it as the static object bi_kernel_<name>. It needs C11. */
+/* A kernel as a C function. In C11, BI_KERNEL(name, ...) defines the static object bi_kernel_<name> of this type. */
 struct bi_host_kernel {
 	const char *name;
 	const struct bi_parameter *parameters;

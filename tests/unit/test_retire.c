@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "buffer_interface/binding.h"
 #include "common/runtime/retire.h"
 
 static struct bi_context *device;
@@ -118,6 +119,26 @@ static void a_producer_is_called_when_the_work_is_complete(void **state)
 	bi_view_release(own);
 }
 
+/* Memory that went through the list of retired memories to the pool is idle when it is allocated again. */
+static void memory_from_the_pool_is_idle(void **state)
+{
+	struct bi_view *pinned = new_bytes(device, BI_MEMORY_PINNED, 1 << 16), *a = NEW_ARRAY(device, "uint8", 1 << 16);
+	uint64_t hits;
+
+	(void)state;
+	OK(bi_copy(a, pinned, NULL, &error));
+	bi_view_release(pinned);
+	assert_int_equal(retired(), 1);
+	OK(bi_view_synchronize(a, &error));
+	assert_int_equal(retired(), 0);
+	hits = device->pool.hits;
+	pinned = new_bytes(device, BI_MEMORY_PINNED, 1 << 16);
+	assert_int_equal(device->pool.hits, hits + 1);
+	assert_int_equal(bi_view_is_idle(pinned), 1);
+	bi_view_release(pinned);
+	bi_view_release(a);
+}
+
 static void trimming_empties_the_pool(void **state)
 {
 	(void)state;
@@ -135,6 +156,7 @@ int main(void)
 		cmocka_unit_test(exported_memory_does_not),
 		cmocka_unit_test(unknown_work_of_a_parent_stays_out_of_the_pool),
 		cmocka_unit_test(a_producer_is_called_when_the_work_is_complete),
+		cmocka_unit_test(memory_from_the_pool_is_idle),
 		cmocka_unit_test(trimming_empties_the_pool),
 	};
 	int failed;

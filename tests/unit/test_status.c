@@ -41,6 +41,18 @@ static void fail_overwrites_the_error(void **state)
 	assert_int_equal(bi__fail(NULL, BI_EBOUNDS, "nobody reads this"), BI_EBOUNDS);
 }
 
+static void messages_are_one_line(void **state)
+{
+	struct bi_error err;
+
+	(void)state;
+	bi__fail(&err, BI_EINVAL, "%s",
+		 "a\nb\tc\x7f"
+		 "d\xc2\x85"
+		 "e\xc3\xa4");
+	assert_string_equal(err.message, "a?b?c?d??e\xc3\xa4");
+}
+
 static void long_messages_are_cut(void **state)
 {
 	char text[2 * sizeof(((struct bi_error *)NULL)->message)];
@@ -58,6 +70,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_status_has_its_name_and_words),
 		cmocka_unit_test(fail_overwrites_the_error),
+		cmocka_unit_test(messages_are_one_line),
 		cmocka_unit_test(long_messages_are_cut),
 	};
 

@@ -208,8 +208,11 @@ int bip_refuse_masked(PyObject *object)
 
 int bip_is_numpy_scalar(const PyTypeObject *type)
 {
-	/* Most types with a buffer derive from object alone. Types that were not made ready have no tp_mro. */
-	for (Py_ssize_t i = 0; type->tp_base != &PyBaseObject_Type && type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++)
+	/* Most types with a buffer derive from object alone. */
+	if (type->tp_base == &PyBaseObject_Type)
+		return 0;
+	/* Types that were not made ready have no tp_mro. */
+	for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++)
 		if (strcmp(((const PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i))->tp_name, "numpy.generic") == 0)
 			return 1;
 	return 0;

@@ -57,8 +57,8 @@ static inline void bi__dispatch_end(struct bi__scope *scope)
 }
 
 /*
- * Around a call of the caller's code: leaves all scopes of the calling thread. The next call to the device of a scope
- * enters it again. Returns the innermost scope for bi__dispatch_resume.
+ * Leaves all scopes of the calling thread before code of the caller is called. bi__dispatch_resume is called after it
+ * with the result, the innermost scope. The next call to the device of a scope enters the scope again.
  */
 struct bi__scope *bi__dispatch_pause(void);
 

@@ -13,7 +13,7 @@ struct bi__scope {
 	struct bi__scope *outer;
 	const struct bi__device *device; /* NULL: the scope does nothing (bi__dispatch_begin) */
 	int is_entered; /* the context is current */
-	int has_pushed; /* it was not current before */
+	int has_pushed; /* the context was not current before, so the end of the scope pops it */
 	unsigned count;
 	struct {
 		const void *queue;

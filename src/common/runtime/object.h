@@ -296,7 +296,7 @@ struct bi_memory {
 	/* Work was pending at the end of the last step, and waiting for the home stream is enough. */
 	atomic_bool on_home;
 	atomic_uint readers; /* mappings for reading; changed under the lock */
-	atomic_uint lock_process; /* bi__fork_generation when `lock` was made */
+	atomic_uint lock_process; /* value of bi__fork_generation when `lock` was made */
 	struct bi_stream *_Atomic home; /* home stream, changed under the lock; NULL in host memory. A former home
 					   stream stays valid */
 

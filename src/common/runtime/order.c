@@ -936,7 +936,7 @@ static __attribute__((cold, noinline)) int gather_exported_locked(struct bi_memo
 	return rc;
 }
 
-/* For device memory. */
+/* Records the end of work on device memory. */
 static int record_device_end_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
 				    struct bi_error *err)
 {

@@ -313,7 +313,7 @@ int bi_view_release_is_immediate(const struct bi_view *view)
 
 /* Waits */
 
-/* After a wait that succeeded: frees the retired memory of the context whose work has ended. Returns the status. */
+/* Frees retired memory of the context whose work has ended, if the wait succeeded. Returns the status of the wait. */
 static int free_retired(int rc, struct bi_context *context)
 {
 	if (!rc && context)

@@ -285,7 +285,10 @@ static void test_layouts(void **state)
 	swapped.swapped = 1;
 	OK(bi_view_index(good.in, &every_other, 1, &part, &error));
 	OK(bi_view_reinterpret(good.in, swapped, NULL, &foreign, &error));
-	refuse(&good, BI_READS(part), BI_WRITES(good.out), BI_INT64(1), "is not dense in C order");
+	refuse(&good, BI_READS(part), BI_WRITES(good.out), BI_INT64(1),
+	       "is not dense in C order: copy it, or use BI_STRIDED_IN");
+	refuse(&good, BI_READS(good.in), BI_WRITES(part), BI_INT64(1),
+	       "is not dense in C order: copy it, or use BI_STRIDED_OUT");
 	refuse(&good, BI_READS(foreign), BI_WRITES(good.out), BI_INT64(1), "swapped bytes");
 	REFUSED_FOR(
 		BI_EINVAL, "has 1 dimensions, and the kernel takes 2",

@@ -380,6 +380,38 @@ static void row_27_own_memory_of_a_graph_lives_until_the_context_closes(void **s
 	close_context(context, allocates_in_order() ? 0 : 1);
 }
 
+/* The library's host memory, which the caller has registered: the graph copies from it when it is launched. */
+static void row_27_host_memory_of_a_graph_lives_until_the_context_closes(void **state)
+{
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_stream *home = home_of(context);
+	struct bi_view *own = allocate_in(context, BI_MEMORY_HOST);
+	struct bi_view *to = wrap_in(context, PLACE_DEVICE, 2, (struct producer){ .stream = home });
+	void *exec, *bytes = bi_view_host_pointer(own);
+	int pushed;
+
+	(void)state;
+	memset(bytes, 7, ARRAY_BYTES);
+	OK(bi_context_push_current(context, &pushed, &error));
+	DID(MemHostRegister(bytes, ARRAY_BYTES, 0));
+	finish_all();
+	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	copy(to, own, NULL);
+	exec = instantiate(context, end_capture(home));
+	bi_view_release(own);
+	OK(bi_context_trim(context, 0, &error));
+	assert_int_equal(reported(context, "retired"), 1);
+	launch(exec, home);
+	finish_all();
+	assert_int_equal(value_of(to), 7);
+	DID(GraphExecDestroy(exec));
+	DID(MemHostUnregister(bytes));
+	bi_context_pop_current(context, pushed);
+	bi_view_release(to);
+	finish_all();
+	close_context(context, 0);
+}
+
 static void row_27_a_release_is_put_off(void **state)
 {
 	struct bi_stream *home = home_of(fixture.context);
@@ -853,6 +885,7 @@ int capture_rows(void)
 		ROW(row_27_host_memory, NEED_CUDA),
 		ROW(row_27_a_capture_elsewhere_is_not_disturbed, NEED_CUDA),
 		ROW(row_27_own_memory_of_a_graph_lives_until_the_context_closes, NEED_CUDA),
+		ROW(row_27_host_memory_of_a_graph_lives_until_the_context_closes, NEED_CUDA),
 		ROW(row_27_a_release_is_put_off, NEED_CUDA),
 		ROW(row_11_a_hand_back_in_a_capture_is_refused, NEED_CUDA),
 		ROW(row_27_events_and_joins, NEED_CUDA),

@@ -4,8 +4,9 @@
  *	cuda_calls EXPECTED    compares with a list, one operation a line; a difference is an error
  *	cuda_calls             prints the list
  *
- * First the device's context is current, as in programs that use the CUDA runtime, then none is. docs/cuda.md has the
- * minimum of each row. Work runs at once (CUDA_SIM_EAGER), so that no state of the device changes what is asked.
+ * Each operation runs twice: while the device's context is current, as in programs that use the CUDA runtime, and while
+ * none is. docs/cuda.md has the least number of calls that each operation needs. The test sets CUDA_SIM_EAGER: the
+ * simulated device then completes work when it is enqueued, and the calls are the same in each run.
  */
 #include <stdio.h>
 #include <stdlib.h>

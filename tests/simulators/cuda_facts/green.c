@@ -129,7 +129,7 @@ static const char *ask_memory(struct objects *objects, struct green *made)
 	return say("%s %s", code(result), name_of_context(objects, made, context));
 }
 
-/* Whether it is the number of the primary context. */
+/* Compares the number of a green context that is current with the number of the primary context. */
 static const char *ask_id_of_current(struct objects *objects, struct green *made)
 {
 	unsigned long long id = 0, current_id = 0;

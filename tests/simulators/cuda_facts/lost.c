@@ -139,7 +139,7 @@ static const char *ask_id(struct before_reset *old)
 	return say("%s %s", code(result), now == old->id ? "same" : "different");
 }
 
-/* While the old context is current on the thread. */
+/* Asks for the number of the current context, which is the old one. */
 static const char *ask_id_of_current(struct before_reset *old)
 {
 	unsigned long long now = 0;
@@ -153,6 +153,7 @@ static const char *ask_id_of_current(struct before_reset *old)
 	return say("%s %s", code(result), now == old->id ? "same" : "different");
 }
 
+/* Asks the same after other code has retained the primary context again. */
 static const char *ask_id_of_current_again(struct before_reset *old)
 {
 	bi__cu_context context = NULL;
