@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "common/runtime/stream.h"
+#include "cuda_driver.h"
 
 static struct bi_context *device, *other, *host;
 
@@ -103,6 +104,30 @@ static void numbers_are_unique_and_stay(void **state)
 	bi_stream_release(a);
 }
 
+/* The second wait is of a stream that takes part in the capture. The driver refuses to query the event there. */
+static void a_wait_inside_of_a_capture_writes_no_error(void **state)
+{
+	struct bi_stream *stream = new_stream(device), *inside = new_stream(device);
+	bi__cu_stream native = (bi__cu_stream)bi_stream_handle(stream);
+	struct bi_event *event;
+	bi__cu_graph graph;
+	int pushed;
+
+	(void)state;
+	OK(bi_context_push_current(device, &pushed, &error));
+	assert_int_equal(cuda_driver()->StreamBeginCapture(native, BI__CU_CAPTURE_MODE_THREAD_LOCAL), BI__CU_SUCCESS);
+	OK(bi_event_record(stream, &event, &error));
+	OK(bi_stream_wait(inside, event, &error));
+	OK(bi_stream_wait(inside, event, &error));
+	OK(bi_stream_join(stream, &inside, 1, &error));
+	assert_int_equal(cuda_driver()->StreamEndCapture(native, &graph), BI__CU_SUCCESS);
+	assert_int_equal(cuda_driver()->GraphDestroy(graph), BI__CU_SUCCESS);
+	bi_context_pop_current(device, pushed);
+	bi_event_release(event);
+	bi_stream_release(inside);
+	bi_stream_release(stream);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +136,7 @@ int main(void)
 		cmocka_unit_test(a_wrapped_stream_gives_its_handle_back),
 		cmocka_unit_test(streams_reach_memory_of_their_device),
 		cmocka_unit_test(numbers_are_unique_and_stay),
+		cmocka_unit_test(a_wait_inside_of_a_capture_writes_no_error),
 	};
 	int failed;
 

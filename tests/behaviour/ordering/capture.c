@@ -495,7 +495,6 @@ static void row_27_events_and_joins(void **state)
 	REFUSED(BI_ECAPTURE, bi_stream_synchronize(stream, &error));
 	REFUSED(BI_ECAPTURE, bi_stream_join(stream, &outside, 1, &error));
 	OK(bi_stream_wait(inside, event, &error));
-	OK(bi_stream_wait(inside, event, &error)); /* now the stream takes part in the capture */
 	OK(bi_stream_join(stream, &inside, 1, &error));
 	end_and_drop(stream);
 	bi_event_release(event);
