@@ -8,7 +8,6 @@ const struct bi__backend bi__cuda_backend = {
 	.numbers = 1,
 	.handle = BI_HANDLE_CUDA,
 	.has_peers = 1,
-	.copy_marks = 1,
 	.exported = {
 		{ BI_EXCHANGE_DEVICE_CUDA, BI_HANDLE_CUDA, BI__FORM_ELEMENT, 0 },
 		{ BI_EXCHANGE_DEVICE_CUDA, BI_HANDLE_CUDA, BI__FORM_ELEMENT, 0 },

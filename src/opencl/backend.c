@@ -7,7 +7,6 @@ const struct bi__backend bi__opencl_backend = {
 	.name = "opencl",
 	.numbers = 2,
 	.handle = BI_HANDLE_CL_MEM,
-	.copy_marks = 1,
 	.exported = {
 		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_MEM, BI__FORM_OBJECT, 0 },
 		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_MEM, BI__FORM_OBJECT, 0 },

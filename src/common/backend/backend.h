@@ -138,11 +138,6 @@ struct bi__backend {
 	int named_by_ordinal;
 	/* 1: streams of any two contexts may wait for each other, and copy moves dense bytes between their blocks. */
 	int has_peers;
-	/*
-	 * 1: on an in-order queue, the event of a copy between a block and host memory, if the backend gives one, is
-	 * complete when all work up to the copy is complete. Such an event costs less than `record`.
-	 */
-	int copy_marks;
 	/* Bits 1 << enum bi_order_kind: the kinds of foreign streams that stream_open wraps. */
 	unsigned stream_kinds;
 	/*
@@ -280,7 +275,9 @@ struct bi__backend {
 		/*
 		 * Enqueues a move. At least one side is a block, except in a backend with cpu_addressable. Between a
 		 * block and host memory the plan is LINEAR, or a plan that `takes` accepts. If `event` is not NULL, it
-		 * receives an event, or 0 if move->is_timed is 0 and an event would cost as much as `record`.
+		 * receives an event, or 0 if move->is_timed is 0 and an event would cost as much as `record`. On an
+		 * in-order queue, the event of a move between a block and host memory is complete when all work up to
+		 * the move is complete.
 		 */
 		int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
 			    uintptr_t *event, struct bi_error *err);

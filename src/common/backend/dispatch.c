@@ -9,27 +9,15 @@
  * locks held and objects half made. A cancelled thread ends at the next cancellation point outside of the library. The
  * host backend calls no function that is a cancellation point.
  */
-static int disable_cancellation(const struct bi__backend *backend)
-{
-	int state = PTHREAD_CANCEL_ENABLE;
-
-	if (!backend->synchronous)
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	return state;
-}
-
-static void restore_cancellation(const struct bi__backend *backend, int state)
-{
-	if (!backend->synchronous)
-		pthread_setcancelstate(state, NULL);
-}
-
 #define CALL_BACKEND(backend, statement) \
 	do { \
-		int state_before = disable_cancellation(backend); \
+		int is_foreign = !(backend)->synchronous, state = PTHREAD_CANCEL_ENABLE; \
 \
+		if (is_foreign) \
+			pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state); \
 		statement; \
-		restore_cancellation(backend, state_before); \
+		if (is_foreign) \
+			pthread_setcancelstate(state, NULL); \
 	} while (0)
 
 /*
@@ -60,18 +48,24 @@ static void leave_scope(struct bi__scope *scope)
 	scope->is_entered = scope->has_pushed = 0;
 }
 
-void bi__dispatch_begin_scope(struct bi__scope *scope, const struct bi__device *device)
+void bi__dispatch_begin(struct bi__scope *scope, const struct bi__device *device)
 {
-	struct bi__scope *outer = bi__scope_current();
+	struct bi__scope *outer;
 
+	scope->device = NULL;
+	if (!device->backend->devices.begin)
+		return;
+	outer = bi__scope_current();
 	if (outer && bi__is_same_native(&outer->device->state, &device->state))
 		return;
 	*scope = (struct bi__scope){ .outer = outer, .device = device };
 	bi__scope_set_current(scope);
 }
 
-void bi__dispatch_end_scope(struct bi__scope *scope)
+void bi__dispatch_end(struct bi__scope *scope)
 {
+	if (!scope->device)
+		return;
 	leave_scope(scope);
 	bi__scope_set_current(scope->outer);
 }
@@ -91,9 +85,8 @@ struct bi__scope *bi__dispatch_pause(void)
 
 static int begin_entered(struct bi__scope *scope, const struct bi__device *device, struct bi_error *err)
 {
-	scope->device = NULL;
-	bi__dispatch_begin_scope(scope, device);
-	return enter_scope(bi__scope_current(), err);
+	bi__dispatch_begin(scope, device);
+	return device->backend->devices.begin ? enter_scope(bi__scope_current(), err) : BI_OK;
 }
 
 /* Executes a statement that calls a function of the device's backend for which the native context must be current. */
@@ -101,10 +94,6 @@ static int begin_entered(struct bi__scope *scope, const struct bi__device *devic
 	do { \
 		struct bi__scope scope_of_call; \
 \
-		if (!(device)->backend->devices.begin) { \
-			CALL_BACKEND((device)->backend, statement); \
-			break; \
-		} \
 		rc = begin_entered(&scope_of_call, device, err); \
 		if (!rc) \
 			CALL_BACKEND((device)->backend, statement); \
@@ -229,27 +218,27 @@ void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *devic
 		CALL_BACKEND(owner, owner->memory.free(&device->state, block));
 }
 
-/* Writes the name of the backend. Returns BI_EFORK if its driver cannot be used: a locating function may open it. */
-static int check_locating(const struct bi__backend *backend, const char **name, struct bi_error *err)
+/* Calls a locating function of the backend, which may open its driver, and writes the name of the backend. */
+static int locate(const struct bi__backend *backend, int (*find)(uintptr_t, struct bi__origin *, struct bi_error *),
+		  uintptr_t handle, struct bi__origin *out, const char **name, struct bi_error *err)
 {
+	int rc = check_driver(backend, err);
+
 	if (name)
 		*name = backend->name;
-	return check_driver(backend, err);
+	if (!rc)
+		CALL_BACKEND(backend, rc = find(handle, out, err));
+	return rc;
 }
 
 int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__origin *out, const char **name,
 			struct bi_error *err)
 {
 	const struct bi__backend *backend;
-	int rc;
 
 	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
-		if (backend->handle == kind && backend->devices.locate) {
-			rc = check_locating(backend, name, err);
-			if (!rc)
-				CALL_BACKEND(backend, rc = backend->devices.locate(handle, out, err));
-			return rc;
-		}
+		if (backend->handle == kind && backend->devices.locate)
+			return locate(backend, backend->devices.locate, handle, out, name, err);
 	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d cannot be located by this build", (int)kind);
 }
 
@@ -257,15 +246,10 @@ int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin 
 			      struct bi_error *err)
 {
 	const struct bi__backend *backend;
-	int rc;
 
 	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
-		if (bi__wraps_stream_kind(backend, kind) && backend->devices.locate_queue) {
-			rc = check_locating(backend, name, err);
-			if (!rc)
-				CALL_BACKEND(backend, rc = backend->devices.locate_queue(queue, out, err));
-			return rc;
-		}
+		if (bi__wraps_stream_kind(backend, kind) && backend->devices.locate_queue)
+			return locate(backend, backend->devices.locate_queue, queue, out, name, err);
 	return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be located by this build", kind);
 }
 

@@ -44,35 +44,18 @@ static void replace_controls(char *text)
 			*c = c[1] = '?';
 }
 
-BI__PRINTF(4, 0)
-static int write_error(struct bi_error *err, int status, int vendor, const char *format, va_list args)
-{
-	if (err) {
-		err->status = status;
-		err->vendor = vendor;
-		vsnprintf(err->message, sizeof(err->message), format, args);
-		replace_controls(err->message);
-	}
-	return status;
-}
-
-int bi__fail(struct bi_error *err, int status, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	write_error(err, status, 0, format, args);
-	va_end(args);
-	return status;
-}
-
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...)
 {
 	va_list args;
 
+	if (!err)
+		return status;
+	err->status = status;
+	err->vendor = vendor;
 	va_start(args, format);
-	write_error(err, status, vendor, format, args);
+	vsnprintf(err->message, sizeof(err->message), format, args);
 	va_end(args);
+	replace_controls(err->message);
 	return status;
 }
 

@@ -14,11 +14,14 @@
 
 #define BI__COLD __attribute__((cold)) /* keeps the failing branches out of the hot code */
 
-/* Writes status and message into err and returns status. err may be NULL. A message that is too long is cut. */
-int bi__fail(struct bi_error *err, int status, const char *format, ...) BI__PRINTF(3, 4) BI__COLD;
-
-/* Does the same as bi__fail for a failed driver call; `vendor` is the driver's error code. */
+/*
+ * Writes status and message into err and returns status. err may be NULL. A message that is too long is cut. `vendor` is
+ * the error code of a failed driver call.
+ */
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...) BI__PRINTF(4, 5) BI__COLD;
+
+/* Does the same for a failure that no driver call caused. */
+#define bi__fail(err, status, ...) bi__fail_vendor(err, status, 0, __VA_ARGS__)
 
 /* The beginning of a text from outside of the library, for a message. */
 struct bi__quote {

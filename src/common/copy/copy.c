@@ -162,7 +162,7 @@ static int finish_access(struct access *access, int rc, struct bi_error *err)
 
 	bi__dispatch_end(&access->scope);
 	if (!rc && !waited && bytes->partner.memory == view->memory)
-		bi__order_note_completion(view->memory, bytes->partner.epoch);
+		bi__order_note_completion(view->memory, bytes->partner.epoch, false);
 	if (!waited)
 		return rc;
 	if (!stream || waited == BI_EPRODUCER || waited == BI_EFORK)
@@ -258,25 +258,28 @@ int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, 
 
 typedef int (*transfer_fn)(const struct bi_view *view, struct bi_memory *bytes, struct bi_error *err);
 
-/*
- * Enqueues the transfers one after the other, and waits for them in the opposite order, because scopes nest. Each level
- * has one transfer on the stack, so `count` is small.
- */
+#define MOST_TRANSFERS 32
+
+/* Enqueues the transfers one after the other, and waits for them in the opposite order, because scopes nest. */
 static int transfer_few(const struct bi_transfer *transfers, size_t count, transfer_fn transfer, struct bi_error *err)
 {
-	struct access access;
-	int rc;
+	struct access accesses[MOST_TRANSFERS];
+	size_t begun = 0;
+	int rc = BI_OK;
 
-	begin_access(&access, transfers->view, transfers->bytes, transfers->nbytes);
-	rc = transfer(transfers->view, &access.bytes, err);
-	if (!rc && count > 1)
-		rc = transfer_few(transfers + 1, count - 1, transfer, err);
-	return finish_access(&access, rc, err);
+	for (; begun < count && !rc; begun++) {
+		const struct bi_transfer *next = &transfers[begun];
+
+		begin_access(&accesses[begun], next->view, next->bytes, next->nbytes);
+		rc = transfer(next->view, &accesses[begun].bytes, err);
+	}
+	while (begun)
+		rc = finish_access(&accesses[--begun], rc, err);
+	return rc;
 }
 
 static int transfer_all(const struct bi_transfer *transfers, size_t count, transfer_fn transfer, struct bi_error *err)
 {
-	const size_t most = 32;
 	struct bi_error wrong;
 	int rc = count && !transfers ? bi__fail(err, BI_EINVAL, "transfers is NULL") : BI_OK;
 
@@ -287,8 +290,9 @@ static int transfer_all(const struct bi_transfer *transfers, size_t count, trans
 		if (rc)
 			bi__fail(err, rc, "transfers[%zu]: %s", i, wrong.message);
 	}
-	for (size_t i = 0; i < count && !rc; i += most)
-		rc = transfer_few(transfers + i, count - i < most ? count - i : most, transfer, err);
+	for (size_t i = 0; i < count && !rc; i += MOST_TRANSFERS)
+		rc = transfer_few(transfers + i, count - i < MOST_TRANSFERS ? count - i : MOST_TRANSFERS, transfer,
+				  err);
 	return rc;
 }
 

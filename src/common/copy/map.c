@@ -107,7 +107,7 @@ static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 	struct bi_memory *memory = map->view->memory;
 	struct bi_stream *stream = memory->home;
 	struct bi__job job;
-	int ended, copy_ended, rc = refuse_map_in_capture(memory, err);
+	int ended, rc = refuse_map_in_capture(memory, err);
 
 	if (!rc)
 		rc = bi__order_check_capture_locked(stream, memory, map->copy, err);
@@ -122,9 +122,8 @@ static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 	job.src = out ? map->copy : memory;
 	bi__plan_bytes(&job.plan, out ? map->first : 0, out ? 0 : map->first, (size_t)(map->end - map->first));
 	rc = bi__job_execute(&job, stream, NULL, err);
-	ended = bi__order_end_locked(memory, stream, rc ? NULL : err);
-	copy_ended = bi__order_end_locked(map->copy, stream, rc || ended ? NULL : err);
-	return rc ? rc : ended ? ended : copy_ended;
+	ended = bi__order_end_copy_locked(job.dst, job.src, stream, BI__FENCE_NONE, rc ? NULL : err);
+	return rc ? rc : ended;
 }
 
 /* If the driver refuses, waits until the home stream is empty, and tries again: the bytes written would be lost. */

@@ -164,13 +164,10 @@ void bi_program_release(struct bi_program *program)
 
 static struct bi_kernel *make_kernel(struct bi_program *program, const char *name, struct bi_error *err)
 {
-	struct bi_kernel *kernel = calloc(1, sizeof(*kernel));
 	size_t length = strlen(name) + 1;
+	struct bi_kernel *kernel = calloc(1, sizeof(*kernel) + length);
 
-	if (kernel)
-		kernel->name = malloc(length);
-	if (!kernel || !kernel->name) {
-		free(kernel);
+	if (!kernel) {
 		bi__fail(err, BI_ENOMEM, "no memory for a kernel");
 		return NULL;
 	}
@@ -184,7 +181,6 @@ static void free_kernel(struct bi_kernel *kernel)
 {
 	bi_program_release(kernel->program);
 	free(kernel->kernel.parameters);
-	free(kernel->name);
 	free(kernel);
 }
 

@@ -14,8 +14,8 @@ struct bi_program {
 struct bi_kernel {
 	atomic_uint refs;
 	struct bi_program *program; /* retained */
-	char *name; /* for messages */
 	struct bi__kernel kernel;
+	char name[]; /* for messages */
 };
 
 #endif

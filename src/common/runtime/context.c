@@ -184,11 +184,10 @@ int bi_context_open(const struct bi_options *options, struct bi_context **out, s
 						       BI__SIZED_END(struct bi_options, device) };
 	struct bi_options known;
 	struct bi_context *context;
-	int rc;
+	int rc = bi__check_out(out, 1, "", err);
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
+	if (rc)
+		return rc;
 	options = bi__sized_read(&options_size, options ? options : &defaults, &known, err);
 	if (!options)
 		return BI_EINVAL;

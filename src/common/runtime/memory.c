@@ -69,15 +69,6 @@ void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, voi
 	memory->borrowed = true;
 }
 
-static void free_unused(struct bi_memory *memory)
-{
-	struct bi_context *context = memory->context;
-
-	pthread_mutex_destroy(&memory->lock);
-	free(memory);
-	bi_context_release(context);
-}
-
 static int allocate_block(struct bi_memory *memory, struct bi_error *err)
 {
 	struct bi_context *context = memory->context;
@@ -102,7 +93,6 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 
 	if (!memory)
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
-	memory->own = 1;
 	memory->nbytes = memory->block.nbytes = nbytes;
 	memory->block.memory = kind;
 	memory->block.kind = memory->backend->handle;
@@ -110,9 +100,10 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 	if (nbytes)
 		rc = allocate_block(memory, err);
 	if (rc) {
-		free_unused(memory);
+		bi_memory_release(memory);
 		return rc;
 	}
+	memory->own = 1;
 	memory->order.pending = memory->block.alloc_pending;
 	atomic_init(&memory->idle, !memory->order.pending);
 	*out = memory;
@@ -271,10 +262,9 @@ static int adopt_foreign(struct bi_memory *memory, const struct bi_foreign *fore
 int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
 		   struct bi_error *err)
 {
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	return bi__memory_wrap(context, foreign, 0, out, err);
+	int rc = bi__check_out(out, 1, "", err);
+
+	return rc ? rc : bi__memory_wrap(context, foreign, 0, out, err);
 }
 
 int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, size_t behind, struct bi_memory **out,

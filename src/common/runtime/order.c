@@ -127,17 +127,6 @@ static inline int unlock_memory(struct bi_memory *memory, struct bi__leftovers *
 	return is_left;
 }
 
-void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
-{
-	struct bi__leftovers left, other;
-	int is_left = unlock_memory(a, &left);
-
-	if (b && b != a && unlock_memory(b, &other))
-		release_leftovers(&other);
-	if (is_left)
-		release_leftovers(&left);
-}
-
 void bi__order_unlock_all(struct bi_memory *const *memories, size_t count)
 {
 	struct bi__leftovers left[BI__STEP_MEMORIES];
@@ -147,6 +136,13 @@ void bi__order_unlock_all(struct bi_memory *const *memories, size_t count)
 		left_count += (size_t)unlock_memory(memories[i], &left[left_count]);
 	while (left_count)
 		release_leftovers(&left[--left_count]);
+}
+
+void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
+{
+	struct bi_memory *const both[] = { a, b };
+
+	bi__order_unlock_all(both, b && b != a ? 2 : 1);
 }
 
 int bi__order_name_home(struct bi_memory *memory, int blocks, struct bi_error *err)
@@ -252,8 +248,7 @@ void bi__order_clear_points(struct bi_memory *memory)
 	order->spread = order->home_seen = order->home_reads = false;
 }
 
-/* Work that failed counts as complete, so that its failure is reported once. */
-static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_failed)
+void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch, bool has_failed)
 {
 	struct bi__fence last_use = BI__FENCE_NONE;
 
@@ -269,12 +264,6 @@ static void mark_complete(struct bi_memory *memory, uint64_t epoch, bool has_fai
 	}
 	pthread_mutex_unlock(&memory->lock);
 	bi__fence_clear(&last_use);
-}
-
-void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch)
-{
-	if (!memory->backend->synchronous)
-		mark_complete(memory, epoch, false);
 }
 
 /* Returns 1 in a forked child if the parent could not record the end of work. The child cannot make up for it. */
@@ -778,18 +767,6 @@ int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, s
 	return bi__order_begin_use_locked(memory, BI_ACCESS_READ_WRITE, &step, err);
 }
 
-/*
- * Returns 1 if nothing has to be checked or waited for: all pending work is on this in-order stream, the memory is not
- * mapped, and no failure and no end of work is still to be handled.
- */
-static inline int is_in_order_locked(const struct bi_memory *memory, const struct bi_stream *stream)
-{
-	const struct bi__order *order = &memory->order;
-
-	return !memory->readers && !(memory->marks & BI__MARK_WRITTEN) && is_on_home_locked(memory) &&
-	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
-}
-
 static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err)
 {
@@ -806,12 +783,8 @@ static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, st
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err)
 {
-	int rc;
+	int rc = bi__order_check_mapped(to, 1, err);
 
-	if (!bi__order_can_be_captured(stream) && is_in_order_locked(to, stream) &&
-	    (!from || is_in_order_locked(from, stream)))
-		return BI_OK;
-	rc = bi__order_check_mapped(to, 1, err);
 	if (!rc && from)
 		rc = bi__order_check_mapped(from, 0, err);
 	if (!rc)
@@ -1068,10 +1041,13 @@ static int find_end_of_work_locked(struct bi_memory *memory, struct bi__fence *o
 	return order->pending ? bi__fence_record(memory->home, out, err) : BI_OK;
 }
 
-void bi__order_note_end_locked(struct bi_memory *memory)
+void bi__order_notice_end_locked(struct bi_memory *memory)
 {
 	struct bi__order *order = &memory->order;
 
+	if (memory->idle || !order->pending ||
+	    order->home_use > atomic_load_explicit(&memory->home->queue.completed, memory_order_acquire))
+		return;
 	if (order->spread || order->unrecorded || order->failed || order->lost || order->first_use.count ||
 	    !is_private_locked(memory, memory->home))
 		return;
@@ -1105,7 +1081,7 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 	rc = bi__fence_finish(&end, reason, err);
 	bi__fence_clear(&end);
 	if (!rc || rc == BI_EPRODUCER)
-		mark_complete(memory, epoch, rc == BI_EPRODUCER);
+		bi__order_note_completion(memory, epoch, rc == BI_EPRODUCER);
 	return rc;
 }
 

@@ -145,25 +145,6 @@ static void return_piece(void *data)
 		bi_context_release(context);
 }
 
-/* A new piece is expensive, so pieces whose work has ended are collected first. */
-static int find_or_create_piece(struct bi_context *context, struct bi__pinned_piece **out, struct bi_error *err)
-{
-	struct bi_error first;
-	int rc;
-
-	bi__memory_reap(context, BI__REAP_ALL);
-	*out = pop_free_piece(context);
-	if (*out)
-		return BI_OK;
-	rc = create_piece(context, out, &first);
-	if (rc == BI_OK)
-		return BI_OK;
-	if (rc != BI_ENOMEM)
-		return bi__fail_vendor(err, rc, first.vendor, "%s", first.message);
-	bi__memory_trim_pool(context, 0);
-	return create_piece(context, out, err);
-}
-
 int bi__pinned_piece_get(struct bi_context *context, struct bi_memory **out, struct bi_error *err)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
@@ -171,10 +152,17 @@ int bi__pinned_piece_get(struct bi_context *context, struct bi_memory **out, str
 	int rc = BI_OK;
 
 	*out = NULL;
-	bi__memory_reap(context, BI__REAP_SOME);
 	piece = pop_free_piece(context);
+	if (!piece) {
+		bi__memory_reap(context, BI__REAP_ALL); /* a new piece is expensive */
+		piece = pop_free_piece(context);
+	}
 	if (!piece)
-		rc = find_or_create_piece(context, &piece, err);
+		rc = create_piece(context, &piece, NULL);
+	if (rc == BI_ENOMEM)
+		bi__memory_trim_pool(context, 0);
+	if (rc)
+		rc = create_piece(context, &piece, err);
 	if (rc)
 		return rc;
 	foreign.handle = (uintptr_t)piece->bytes;

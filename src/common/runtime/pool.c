@@ -114,15 +114,6 @@ struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind 
 	return memory;
 }
 
-static struct bi_memory *take_oldest_locked(struct bi__pool *pool, size_t keep)
-{
-	struct bi_memory *memory = pool->bytes > keep ? pool->oldest : NULL;
-
-	if (memory)
-		take_out_locked(pool, memory);
-	return memory;
-}
-
 /* Returns 0 if there is no memory for the array of classes, which most contexts never need. */
 static int put_locked(struct bi__pool *pool, struct bi_memory *memory)
 {
@@ -137,25 +128,28 @@ static int put_locked(struct bi__pool *pool, struct bi_memory *memory)
 	return 1;
 }
 
-struct bi_memory *bi__pool_put(struct bi_context *context, struct bi_memory *memory)
+size_t bi__pool_put(struct bi_context *context, struct bi_memory *memory)
 {
 	struct bi__pool *pool = &context->pool;
-	struct bi_memory *rejected;
+	size_t bytes;
 
 	if (!lock_pool(context))
-		return memory;
-	rejected = put_locked(pool, memory) ? take_oldest_locked(pool, pool->limit) : memory;
+		return 0;
+	bytes = put_locked(pool, memory) ? pool->bytes : 0;
 	pthread_mutex_unlock(&pool->lock);
-	return rejected;
+	return bytes;
 }
 
 struct bi_memory *bi__pool_take_oldest(struct bi_context *context, size_t keep)
 {
+	struct bi__pool *pool = &context->pool;
 	struct bi_memory *memory;
 
 	if (!lock_pool(context))
 		return NULL;
-	memory = take_oldest_locked(&context->pool, keep);
-	pthread_mutex_unlock(&context->pool.lock);
+	memory = pool->bytes > keep ? pool->oldest : NULL;
+	if (memory)
+		take_out_locked(pool, memory);
+	pthread_mutex_unlock(&pool->lock);
 	return memory;
 }

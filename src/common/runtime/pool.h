@@ -33,10 +33,10 @@ size_t bi__pool_round(size_t nbytes);
 struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind kind, size_t rounded);
 
 /*
- * Puts a memory into the pool, which then owns the memory. Returns NULL, or one memory that the caller must destroy:
- * the oldest memory of the pool if the pool is now above its limit, or `memory` if the pool could not accept it.
+ * Puts a memory into the pool, which then owns the memory. Returns the bytes that the pool holds now, which may be above
+ * its limit, or 0 if the pool could not accept the memory.
  */
-struct bi_memory *bi__pool_put(struct bi_context *context, struct bi_memory *memory);
+size_t bi__pool_put(struct bi_context *context, struct bi_memory *memory);
 
 /* Takes the oldest memory out of the pool and returns it, or returns NULL if the pool holds at most `keep` bytes. */
 struct bi_memory *bi__pool_take_oldest(struct bi_context *context, size_t keep);

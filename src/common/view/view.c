@@ -415,12 +415,10 @@ int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, c
 {
 	struct bi_memory *memory;
 	struct bi_layout layout;
-	int rc;
+	int rc = bi__check_out(out, 1, "", err);
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	rc = bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, err);
+	if (!rc)
+		rc = bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, err);
 	if (!rc)
 		rc = bi__memory_create_for(context, &layout, BI_MEMORY_DEFAULT, &memory, err);
 	if (rc)
@@ -436,20 +434,17 @@ int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dt
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi_layout layout;
-	int rc;
+	int rc = bi__check_out(out, 1, "", err);
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	rc = bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, err);
+	if (!rc)
+		rc = bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, err);
 	if (rc)
 		return rc;
 	foreign.handle = (uintptr_t)data;
 	foreign.nbytes = (size_t)bi_layout_nbytes(&layout);
-	rc = bi__view_wrap(context, &(struct bi__wrapping){ &foreign, &layout, 0 }, out, err);
-	if (!rc)
-		bi__memory_set_release((*out)->memory, release, release_data);
-	return rc;
+	foreign.release = release;
+	foreign.release_data = release_data;
+	return bi__view_wrap(context, &(struct bi__wrapping){ &foreign, &layout, 0 }, out, err);
 }
 
 struct bi_view *bi_view_retain(struct bi_view *view)
