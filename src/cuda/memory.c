@@ -170,7 +170,7 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 	size_t total;
 	int rc;
 
-	if (bi__add(block->nbytes, block->origin, &total))
+	if (bi__add_size(block->nbytes, block->origin, &total))
 		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
 	rc = bi__cuda_relax(&scope, err);
 	if (!rc)

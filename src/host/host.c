@@ -87,7 +87,7 @@ static int host_alloc(struct bi__device_state *device, struct bi__block *block, 
 	char *bytes;
 
 	(void)device;
-	if (bi__add(block->nbytes, block->origin, &total) || total > PTRDIFF_MAX - 2 * ALIGNMENT)
+	if (bi__add_size(block->nbytes, block->origin, &total) || total > PTRDIFF_MAX - 2 * ALIGNMENT)
 		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", block->nbytes);
 	bytes = allocate_aligned(total);
 	if (!bytes)

@@ -5,7 +5,7 @@
 #include "common/runtime/order.h"
 #include "common/view/export.h"
 #include "common/view/view.h"
-#include "interop/exchange.h"
+#include "interop/place.h"
 #include "interop/place.h"
 
 /* The demands, which are bits 0 to 15 of the wishes of a caller, that an export fulfils. */

@@ -10,7 +10,6 @@
 #include "common/layout/layout.h"
 #include "common/view/export.h"
 #include "common/runtime/memory.h"
-#include "interop/exchange.h"
 #include "interop/place.h"
 
 /* The flags that a consumer must understand, and those of them that this library understands. */

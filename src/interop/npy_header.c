@@ -56,7 +56,7 @@ int bi__npy_header_size(const unsigned char *bytes, size_t size, size_t *header_
 	prefix = bi__npy_prefix_size(bytes);
 	for (size_t i = prefix; i-- > MAGIC_SIZE + 2;)
 		length = length << 8 | bytes[i];
-	if (bi__add(prefix, length, header_size))
+	if (bi__add_size(prefix, length, header_size))
 		return bi__fail(err, BI_EOVERFLOW, "the header has %zu bytes, more than can be addressed", length);
 	return BI_OK;
 }

@@ -38,6 +38,12 @@ static inline int bi__place_check_options(unsigned flags, unsigned known, unsign
 /* Checks that device memory can be imported: the driver is alive, and the stream reaches the context; or it is NULL. */
 int bi__place_check_device(const struct bi_context *context, const struct bi_stream *stream, struct bi_error *err);
 
+/*
+ * Returns the view from which this library filled the exchange structure, borrowed. Returns NULL for a structure of
+ * another producer.
+ */
+struct bi_view *bi__exchange_own(const struct bi_exchange *exchange);
+
 /* Returns the flags of struct bi_foreign. Each argument is a condition. */
 static inline unsigned bi__place_flags(int is_readonly, int is_unordered, int is_unchecked)
 {

@@ -354,15 +354,6 @@ void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *pla
 		start_tiles(launches, (int64_t)unit);
 }
 
-static int is_fill(const struct bi__plan *plan)
-{
-	for (int i = 0; i < plan->ndim; i++) {
-		if (plan->src_strides[i] != 0)
-			return 0;
-	}
-	return plan->unit <= BI__FILL_BYTES;
-}
-
 /*
  * Returns the bytes after which a boundary between items is again a boundary between units, or 0 if the item buffer of
  * the kernel is shorter.
@@ -375,15 +366,13 @@ static size_t common_period(size_t item, uint64_t unit)
 	return period <= BI__FILL_BYTES ? (size_t)period : 0;
 }
 
-int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, const void *item,
-		      const struct bi__launch_limits *limits)
+void bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, const void *item,
+		       const struct bi__launch_limits *limits)
 {
 	uint64_t to = dst + (uint64_t)plan->dst_offset, run = plan->unit, unit;
 	int outer = plan->ndim;
 	size_t period;
 
-	if (!is_fill(plan))
-		return 0;
 	/* Adjacent items are written as one dense run. Its units may be larger than an item. */
 	if (outer && plan->dst_strides[outer - 1] == (int64_t)plan->unit)
 		run *= (uint64_t)plan->shape[--outer];
@@ -401,7 +390,6 @@ int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan
 	memset(&launches->arguments.fill.item, 0, sizeof(launches->arguments.fill.item));
 	for (size_t i = 0; i < period; i += plan->unit)
 		memcpy(launches->arguments.fill.item.of_1 + i, (const char *)item + plan->src_offset, plan->unit);
-	return 1;
 }
 
 static void push_axis(struct bi__nest *nest, const struct bi__launch_axis *axis, int64_t extent)

@@ -118,11 +118,11 @@ void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *pla
 		       const struct bi__launch_limits *limits);
 
 /*
- * Starts a fill with the item at item + plan->src_offset. The item is copied before the call returns. Returns 1, or 0
- * without launches if the plan is not a fill or the item has more than BI__FILL_BYTES bytes.
+ * Starts a fill with the item of at most BI__FILL_BYTES bytes at item + plan->src_offset. The item is copied before the
+ * call returns. The source strides of the plan are 0.
  */
-int bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, const void *item,
-		      const struct bi__launch_limits *limits);
+void bi__launches_fill(struct bi__launches *launches, const struct bi__plan *plan, uint64_t dst, const void *item,
+		       const struct bi__launch_limits *limits);
 
 /* Writes the next launch. Returns 1, or 0 if there is none left. */
 int bi__launches_next(struct bi__launches *launches, struct bi__launch *launch);

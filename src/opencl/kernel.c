@@ -232,14 +232,17 @@ static int get_kernel(struct bi__opencl *opencl, const char *name, cl_kernel *ou
 	return rc;
 }
 
-static int set_kernel_arguments(cl_kernel kernel, const struct bi__launch *launch, cl_mem dst, cl_mem src,
+static int set_kernel_arguments(cl_kernel kernel, const struct bi__launch *launch, const struct bi__opencl_job *job,
 				struct bi_error *err)
 {
+	cl_mem dst = bi__opencl_buffer(job->dst->block), src;
 	cl_uint index = 0;
 	cl_int code = bi__cl->SetKernelArg(kernel, index++, sizeof(dst), &dst);
 
-	if (code == CL_SUCCESS && launch->has_source)
+	if (code == CL_SUCCESS && launch->has_source) {
+		src = bi__opencl_buffer(job->src->block);
 		code = bi__cl->SetKernelArg(kernel, index++, sizeof(src), &src);
+	}
 	if (code == CL_SUCCESS)
 		code = bi__cl->SetKernelArg(kernel, index, launch->nbytes, &launch->arguments);
 	return bi__cl_check(code, "clSetKernelArg", err);
@@ -266,48 +269,51 @@ static int choose_local(const struct bi__opencl *opencl, cl_kernel kernel, const
 	return rc;
 }
 
-static int enqueue_kernel(const struct bi__opencl_command *command, cl_kernel kernel, const struct bi__launch *launch,
+static int enqueue_kernel(const struct bi__opencl_job *job, cl_kernel kernel, const struct bi__launch *launch,
 			  size_t local, struct bi_error *err)
 {
 	const size_t threads = (size_t)launch->groups * launch->threads, global = (threads - 1) / local * local + local;
 	/* Only the last launch gives the event. */
-	cl_event *event = launch->is_last ? command->event : NULL;
+	cl_event *event = launch->is_last ? job->event : NULL;
 
-	return bi__cl_check(
-		bi__cl->EnqueueNDRangeKernel(command->queue, kernel, 1, NULL, &global, &local, 0, NULL, event),
-		"clEnqueueNDRangeKernel", err);
+	return bi__cl_check(bi__cl->EnqueueNDRangeKernel(job->queue, kernel, 1, NULL, &global, &local, 0, NULL, event),
+			    "clEnqueueNDRangeKernel", err);
 }
 
 /*
  * Enqueues one launch. Each launch has its own kernel object, because threads must not set the arguments of one kernel
  * object concurrently.
  */
-static int run_launch(const struct bi__opencl_command *command, const struct bi__launch *launch, cl_mem dst, cl_mem src,
-		      struct bi_error *err)
+static int run_launch(const struct bi__opencl_job *job, const struct bi__launch *launch, struct bi_error *err)
 {
 	cl_kernel kernel = NULL;
 	size_t local;
-	int rc = get_kernel(command->opencl, bi__kernel_name(launch->kernel), &kernel, err);
+	int rc = get_kernel(job->opencl, bi__kernel_name(launch->kernel), &kernel, err);
 
 	if (rc)
 		return rc;
-	rc = choose_local(command->opencl, kernel, launch, &local, err);
+	rc = choose_local(job->opencl, kernel, launch, &local, err);
 	if (!rc)
-		rc = set_kernel_arguments(kernel, launch, dst, src, err);
+		rc = set_kernel_arguments(kernel, launch, job, err);
 	if (!rc)
-		rc = enqueue_kernel(command, kernel, launch, local, err);
+		rc = enqueue_kernel(job, kernel, launch, local, err);
 	bi__cl->ReleaseKernel(kernel);
 	return rc;
 }
 
-static int run_launches(const struct bi__opencl_command *command, struct bi__launches *launches, cl_mem dst, cl_mem src,
-			struct bi_error *err)
+static int run_launches(const struct bi__opencl_job *job, const struct bi__launch_limits *limits, struct bi_error *err)
 {
+	const struct bi__block *dst = job->dst->block, *src = job->src->block;
+	struct bi__launches launches;
 	struct bi__launch launch;
 	int rc = BI_OK;
 
-	while (!rc && bi__launches_next(launches, &launch))
-		rc = run_launch(command, &launch, dst, src, err);
+	if (src)
+		bi__launches_copy(&launches, job->plan, dst->origin, src->origin, limits);
+	else
+		bi__launches_fill(&launches, job->plan, dst->origin, job->src->host, limits);
+	while (!rc && bi__launches_next(&launches, &launch))
+		rc = run_launch(job, &launch, err);
 	return rc;
 }
 
@@ -328,50 +334,31 @@ static int add_misalignment(uintptr_t *bits, cl_mem buffer, struct bi_error *err
  * Writes the limits for launches. A CPU gets no tiles: its local memory is ordinary memory, and its cache has the
  * effect that tiles have on a GPU.
  */
-static int get_limits(const struct bi__opencl *opencl, cl_mem dst, cl_mem src, struct bi__launch_limits *limits,
-		      struct bi_error *err)
+static int get_limits(const struct bi__opencl_job *job, struct bi__launch_limits *limits, struct bi_error *err)
 {
+	const struct bi__opencl *opencl = job->opencl;
 	int rc;
 
 	*limits = (struct bi__launch_limits){
 		.group = (uint32_t)opencl->group,
 		.tiles = opencl->group >= BI__TILE_GROUP && !(opencl->capabilities & BI_CAP_NATIVE_COPY),
 	};
-	rc = add_misalignment(&limits->misalignment, dst, err);
-	if (!rc && src)
-		rc = add_misalignment(&limits->misalignment, src, err);
+	rc = add_misalignment(&limits->misalignment, bi__opencl_buffer(job->dst->block), err);
+	if (!rc && job->src->block)
+		rc = add_misalignment(&limits->misalignment, bi__opencl_buffer(job->src->block), err);
 	return rc;
 }
 
-int bi__opencl_launch(const struct bi__opencl_command *command, const struct bi__plan *plan,
-		      const struct bi__opencl_place *dst, const struct bi__opencl_place *src, struct bi_error *err)
+int bi__opencl_launch(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	struct bi__launch_limits limits;
-	struct bi__launches launches;
-	int rc = get_limits(command->opencl, dst->buffer, src->buffer, &limits, err);
+	int rc = get_limits(job, &limits, err);
 
-	if (rc)
-		return rc;
-	bi__launches_copy(&launches, plan, dst->offset, src->offset, &limits);
-	rc = run_launches(command, &launches, dst->buffer, src->buffer, err);
+	if (!rc)
+		rc = run_launches(job, &limits, err);
 	if (rc != NO_TILES)
 		return rc;
 	/* All launches of a copy have the same kernel, so the driver has refused the first. */
 	limits.tiles = 0;
-	bi__launches_copy(&launches, plan, dst->offset, src->offset, &limits);
-	return run_launches(command, &launches, dst->buffer, src->buffer, err);
-}
-
-int bi__opencl_launch_fill(const struct bi__opencl_command *command, const struct bi__plan *plan,
-			   const struct bi__opencl_place *dst, const void *item, struct bi_error *err)
-{
-	struct bi__launch_limits limits;
-	struct bi__launches launches;
-	int rc = get_limits(command->opencl, dst->buffer, NULL, &limits, err);
-
-	if (rc)
-		return rc;
-	if (!bi__launches_fill(&launches, plan, dst->offset, item, &limits))
-		return bi__fail(err, BI_EUNSUPPORTED, "the item of the fill is larger than %d bytes", BI__FILL_BYTES);
-	return run_launches(command, &launches, dst->buffer, NULL, err);
+	return run_launches(job, &limits, err);
 }

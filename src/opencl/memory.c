@@ -140,7 +140,7 @@ int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, s
 	struct bi__opencl *opencl = device->state;
 	size_t total;
 
-	if (bi__add(block->nbytes, block->origin, &total))
+	if (bi__add_size(block->nbytes, block->origin, &total))
 		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
 	block->free_follows = 1;
 	return block->memory == BI_MEMORY_UNIFIED ? alloc_unified(opencl, total, block, err)

@@ -7,18 +7,6 @@
 #include "common/plan/rect.h"
 #include "kernels/launch.h"
 
-/* The arguments of a copy or fill. */
-struct job {
-	struct bi__opencl_command command;
-	const struct bi__plan *plan;
-	const struct bi__place *dst, *src;
-};
-
-static struct bi__opencl_place place_of(const struct bi__place *place)
-{
-	return (struct bi__opencl_place){ (cl_mem)place->block->cookie, place->block->origin };
-}
-
 /* Bytes on the host, and the bytes of a buffer to or from which they are copied. */
 struct host_copy {
 	int writes; /* 1: to the buffer */
@@ -27,28 +15,28 @@ struct host_copy {
 	char *host;
 };
 
-static struct host_copy host_copy_of(const struct job *job)
+static struct host_copy host_copy_of(const struct bi__opencl_job *job)
 {
 	int writes = job->dst->block != NULL;
-	struct bi__opencl_place place = place_of(writes ? job->dst : job->src);
+	const struct bi__block *block = writes ? job->dst->block : job->src->block;
 	const struct bi__place *host = writes ? job->src : job->dst;
 	int64_t to = job->plan->dst_offset, from = job->plan->src_offset;
 
-	return (struct host_copy){ writes, place.buffer, place.offset + (size_t)(writes ? to : from),
+	return (struct host_copy){ writes, bi__opencl_buffer(block), block->origin + (size_t)(writes ? to : from),
 				   (char *)(uintptr_t)host->host + (writes ? from : to) };
 }
 
-static int copy_host_linear(const struct job *job, struct bi_error *err)
+static int copy_host_linear(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	struct host_copy copy = host_copy_of(job);
-	cl_command_queue queue = job->command.queue;
+	cl_command_queue queue = job->queue;
 
 	if (copy.writes)
 		return bi__cl_check(bi__cl->EnqueueWriteBuffer(queue, copy.buffer, CL_FALSE, copy.at, job->plan->unit,
-							       copy.host, 0, NULL, job->command.event),
+							       copy.host, 0, NULL, job->event),
 				    "clEnqueueWriteBuffer", err);
 	return bi__cl_check(bi__cl->EnqueueReadBuffer(queue, copy.buffer, CL_FALSE, copy.at, job->plan->unit, copy.host,
-						      0, NULL, job->command.event),
+						      0, NULL, job->event),
 			    "clEnqueueReadBuffer", err);
 }
 
@@ -61,12 +49,12 @@ static int is_box(const struct bi__plan *plan, struct bi__rect *out)
 	return plan->unit >= ROW_BYTES && bi__rect_make(plan, out);
 }
 
-static int copy_host_box(const struct job *job, const struct bi__rect *rect, struct bi_error *err)
+static int copy_host_box(const struct bi__opencl_job *job, const struct bi__rect *rect, struct bi_error *err)
 {
 	struct host_copy copy = host_copy_of(job);
 	const struct bi__pitch *in_buffer = copy.writes ? &rect->dst : &rect->src;
 	const struct bi__pitch *on_host = copy.writes ? &rect->src : &rect->dst;
-	cl_command_queue queue = job->command.queue;
+	cl_command_queue queue = job->queue;
 	const size_t region[3] = { rect->width, rect->rows, rect->slices }, start[3] = { 0 };
 	/* The driver's coordinates: bytes, rows, slices. */
 	const size_t at[3] = { copy.at % in_buffer->row, copy.at % in_buffer->slice / in_buffer->row,
@@ -76,16 +64,16 @@ static int copy_host_box(const struct job *job, const struct bi__rect *rect, str
 		return bi__cl_check(bi__cl->EnqueueWriteBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
 								   in_buffer->row, in_buffer->slice, on_host->row,
 								   on_host->slice, copy.host, 0, NULL,
-								   job->command.event),
+								   job->event),
 				    "clEnqueueWriteBufferRect", err);
 	return bi__cl_check(bi__cl->EnqueueReadBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
 							  in_buffer->row, in_buffer->slice, on_host->row,
-							  on_host->slice, copy.host, 0, NULL, job->command.event),
+							  on_host->slice, copy.host, 0, NULL, job->event),
 			    "clEnqueueReadBufferRect", err);
 }
 
 /* Copies between a buffer and the host by a read or write command of the driver. */
-static int copy_host(const struct job *job, struct bi_error *err)
+static int copy_host(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	struct bi__rect rect;
 
@@ -139,13 +127,13 @@ static void CL_CALLBACK run_native(void *arguments)
  * Enqueues a native kernel with at most one linked buffer. With several, PoCL 3.1 passes their addresses in the order
  * in which the buffers were created, not in the order of the arguments.
  */
-static int enqueue_native(const struct job *job, struct native *native, const struct bi__block *linked,
+static int enqueue_native(const struct bi__opencl_job *job, struct native *native, const struct bi__block *linked,
 			  const cl_event *after, cl_event *event, struct bi_error *err)
 {
 	const void *place = &native->linked;
 	cl_mem buffer = linked ? (cl_mem)linked->cookie : NULL;
 
-	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->command.queue, run_native, native, sizeof(*native),
+	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->queue, run_native, native, sizeof(*native),
 							linked != NULL, linked ? &buffer : NULL, linked ? &place : NULL,
 							after != NULL, after, event),
 			    "clEnqueueNativeKernel", err);
@@ -155,7 +143,7 @@ static int enqueue_native(const struct job *job, struct native *native, const st
  * Returns the buffer to link, dst or else src, and fills in the addresses and offsets. The driver passes the address of
  * the whole buffer, so the origin of the block is added to the plan's offset.
  */
-static const struct bi__block *link_buffer(const struct job *job, struct native *native)
+static const struct bi__block *link_buffer(const struct bi__opencl_job *job, struct native *native)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
 
@@ -171,16 +159,17 @@ static const struct bi__block *link_buffer(const struct job *job, struct native 
 }
 
 /* Copies between two buffers by a command of the driver or by a kernel. */
-static inline int copy_blocks(const struct job *job, struct bi_error *err)
+static inline int copy_blocks(const struct bi__opencl_job *job, struct bi_error *err)
 {
-	struct bi__opencl_place dst = place_of(job->dst), src = place_of(job->src);
+	const struct bi__block *dst = job->dst->block, *src = job->src->block;
 	const struct bi__plan *plan = job->plan;
 
 	if (plan->kind != BI_PLAN_LINEAR)
-		return bi__opencl_launch(&job->command, plan, &dst, &src, err);
-	return bi__cl_check(bi__cl->EnqueueCopyBuffer(
-				    job->command.queue, src.buffer, dst.buffer, src.offset + (size_t)plan->src_offset,
-				    dst.offset + (size_t)plan->dst_offset, plan->unit, 0, NULL, job->command.event),
+		return bi__opencl_launch(job, err);
+	return bi__cl_check(bi__cl->EnqueueCopyBuffer(job->queue, bi__opencl_buffer(src), bi__opencl_buffer(dst),
+						      src->origin + (size_t)plan->src_offset,
+						      dst->origin + (size_t)plan->dst_offset, plan->unit, 0, NULL,
+						      job->event),
 			    "clEnqueueCopyBuffer", err);
 }
 
@@ -200,7 +189,7 @@ static int is_mappable(cl_mem buffer)
  * Copies between two buffers by the copy engine (common/engine). The source is mapped while the native kernel runs; a
  * CPU device maps without a copy.
  */
-static int copy_mapped(const struct job *job, struct native *native, struct bi_error *err)
+static int copy_mapped(const struct bi__opencl_job *job, struct native *native, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
 	cl_mem source = (cl_mem)src->cookie;
@@ -208,7 +197,7 @@ static int copy_mapped(const struct job *job, struct native *native, struct bi_e
 	cl_int code;
 	int rc, unmapped;
 
-	native->src = bi__cl->EnqueueMapBuffer(job->command.queue, source, CL_FALSE, CL_MAP_READ, src->origin,
+	native->src = bi__cl->EnqueueMapBuffer(job->queue, source, CL_FALSE, CL_MAP_READ, src->origin,
 					       src->nbytes, 0, NULL, &mapped, &code);
 	if (code != CL_SUCCESS && !is_mappable(source))
 		return copy_blocks(job, err);
@@ -217,21 +206,21 @@ static int copy_mapped(const struct job *job, struct native *native, struct bi_e
 	native->plan.dst_offset += (int64_t)dst->origin;
 	rc = enqueue_native(job, native, dst, &mapped, &moved, err);
 	unmapped =
-		bi__cl_check(bi__cl->EnqueueUnmapMemObject(job->command.queue, source, (void *)(uintptr_t)native->src,
+		bi__cl_check(bi__cl->EnqueueUnmapMemObject(job->queue, source, (void *)(uintptr_t)native->src,
 							   1, rc ? &mapped : &moved, NULL),
 			     "clEnqueueUnmapMemObject", rc ? NULL : err);
 	bi__cl->ReleaseEvent(mapped);
 	if (rc)
 		return rc;
-	if (job->command.event && !unmapped)
-		*job->command.event = moved;
+	if (job->event && !unmapped)
+		*job->event = moved;
 	else
 		bi__cl->ReleaseEvent(moved);
 	return unmapped;
 }
 
 /* Runs the copy engine as a native kernel on a CPU device. */
-static int copy_native(const struct job *job, struct bi_error *err)
+static int copy_native(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
 	struct native native = { .immediate = job->src->immediate != 0, .plan = *job->plan };
@@ -240,18 +229,18 @@ static int copy_native(const struct job *job, struct bi_error *err)
 		memcpy(native.bytes, job->src->host, job->src->immediate);
 	if (dst && src && dst->cookie != src->cookie)
 		return copy_mapped(job, &native, err);
-	return enqueue_native(job, &native, link_buffer(job, &native), NULL, job->command.event, err);
+	return enqueue_native(job, &native, link_buffer(job, &native), NULL, job->event, err);
 }
 
 /* Returns true if the items of the destination are adjacent and the driver's fill command accepts the item. */
-static int is_pattern(const struct job *job, size_t to)
+static int is_pattern(const struct bi__opencl_job *job, size_t to)
 {
 	const struct bi__plan *plan = job->plan;
 	size_t unit = plan->unit;
 
 	if (plan->ndim > 1 || unit > 128 || (unit & (unit - 1)) || to % unit)
 		return 0;
-	return plan->ndim == 0 || (plan->src_strides[0] == 0 && plan->dst_strides[0] == (int64_t)unit);
+	return plan->ndim == 0 || plan->dst_strides[0] == (int64_t)unit;
 }
 
 /*
@@ -260,33 +249,36 @@ static int is_pattern(const struct job *job, size_t to)
  */
 #define NATIVE_FILL_BYTES 65536
 
-static int is_native_fill(const struct job *job)
+static int is_native_fill(const struct bi__opencl_job *job)
 {
-	return (job->command.opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES &&
+	return (job->opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES &&
 	       job->plan->bytes >= NATIVE_FILL_BYTES;
 }
 
-static int fill_pattern(const struct job *job, const struct bi__opencl_place *dst, size_t to, struct bi_error *err)
+static int fill_pattern(const struct bi__opencl_job *job, size_t to, struct bi_error *err)
 {
 	const char *pattern = (const char *)job->src->host + job->plan->src_offset;
 
-	return bi__cl_check(bi__cl->EnqueueFillBuffer(job->command.queue, dst->buffer, pattern, job->plan->unit, to,
-						      (size_t)job->plan->bytes, 0, NULL, job->command.event),
+	return bi__cl_check(bi__cl->EnqueueFillBuffer(job->queue, bi__opencl_buffer(job->dst->block), pattern,
+						      job->plan->unit, to, (size_t)job->plan->bytes, 0, NULL,
+						      job->event),
 			    "clEnqueueFillBuffer", err);
 }
 
+/* From this many dense bytes on, the copy engine is faster than the memcpy of one thread, which the driver uses. */
+#define NATIVE_FROM ((uint64_t)2 << 20)
+
 /*
  * Returns true if the copy engine copies the plan as a native kernel on a CPU device. It does so for strided plans,
- * because a kernel is slower and must be compiled first. It does so for large dense plans, because the driver uses the
- * memcpy of one thread.
+ * because a kernel is slower and must be compiled first, and for large dense plans.
  */
-static int is_native(const struct job *job)
+static int is_native(const struct bi__opencl_job *job)
 {
-	return (job->command.opencl->capabilities & BI_CAP_NATIVE_COPY) &&
-	       (job->plan->kind != BI_PLAN_LINEAR || bi__engine_beats_memcpy(job->plan));
+	return (job->opencl->capabilities & BI_CAP_NATIVE_COPY) &&
+	       (job->plan->kind != BI_PLAN_LINEAR || job->plan->bytes >= NATIVE_FROM);
 }
 
-static inline int copy_between(const struct job *job, struct bi_error *err)
+static inline int copy_between(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	if (is_native(job))
 		return copy_native(job, err);
@@ -294,16 +286,16 @@ static inline int copy_between(const struct job *job, struct bi_error *err)
 }
 
 /* Copies an immediate source through a small buffer. The driver keeps the buffer until the command has finished. */
-static int copy_through_buffer(const struct job *job, struct bi_error *err)
+static int copy_through_buffer(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	struct bi__block block = { .kind = BI_HANDLE_CL_MEM, .nbytes = job->src->immediate };
 	const struct bi__place src = { .block = &block };
-	struct job through = *job;
+	struct bi__opencl_job through = *job;
 	cl_mem buffer;
 	cl_int code;
 	int rc;
 
-	buffer = bi__cl->CreateBuffer(job->command.opencl->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+	buffer = bi__cl->CreateBuffer(job->opencl->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
 				      block.nbytes, (void *)(uintptr_t)job->src->host, &code);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clCreateBuffer", err);
@@ -314,17 +306,16 @@ static int copy_through_buffer(const struct job *job, struct bi_error *err)
 	return rc;
 }
 
-static int copy_immediate(const struct job *job, struct bi_error *err)
+static int copy_immediate(const struct bi__opencl_job *job, struct bi_error *err)
 {
-	struct bi__opencl_place dst = place_of(job->dst);
-	size_t to = dst.offset + (size_t)job->plan->dst_offset;
+	size_t to = job->dst->block->origin + (size_t)job->plan->dst_offset;
 
 	if (is_pattern(job, to) && !is_native_fill(job))
-		return fill_pattern(job, &dst, to, err);
-	if ((job->command.opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES)
+		return fill_pattern(job, to, err);
+	if ((job->opencl->capabilities & BI_CAP_NATIVE_COPY) && job->src->immediate <= INLINE_BYTES)
 		return copy_native(job, err);
 	if (job->plan->kind != BI_PLAN_LINEAR && job->plan->unit <= BI__FILL_BYTES)
-		return bi__opencl_launch_fill(&job->command, job->plan, &dst, job->src->host, err);
+		return bi__opencl_launch(job, err);
 	return copy_through_buffer(job, err);
 }
 
@@ -332,8 +323,10 @@ int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, co
 		    uintptr_t *event, struct bi_error *err)
 {
 	cl_event made = NULL;
-	struct job job = {
-		.command = { device->state, (cl_command_queue)queue->native, event ? &made : NULL },
+	struct bi__opencl_job job = {
+		.opencl = device->state,
+		.queue = (cl_command_queue)queue->native,
+		.event = event ? &made : NULL,
 		.plan = move->plan,
 		.dst = &move->dst,
 		.src = &move->src,
@@ -344,7 +337,7 @@ int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, co
 		return rc;
 	/* A borrowed side needs no flush: the caller waits, and waiting flushes. */
 	if (!move->dst.borrowed && !move->src.borrowed)
-		rc = bi__cl_check(bi__cl->Flush(job.command.queue), "clFlush", err);
+		rc = bi__cl_check(bi__cl->Flush(job.queue), "clFlush", err);
 	if (rc && made)
 		bi__cl->ReleaseEvent(made);
 	if (!rc && event)

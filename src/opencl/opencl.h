@@ -35,27 +35,26 @@ char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what
 /* Returns the log of the last build of the program, which the caller frees, or NULL. */
 char *bi__opencl_build_log(cl_program program, cl_device_id device);
 
-/* The destination of a command. */
-struct bi__opencl_command {
+/* A copy or fill. */
+struct bi__opencl_job {
 	struct bi__opencl *opencl;
 	cl_command_queue queue;
-	cl_event *event; /* receives the event of the command; NULL: no event is wanted */
+	cl_event *event; /* receives the event of the last command; NULL: no event is wanted */
+	const struct bi__plan *plan;
+	const struct bi__place *dst, *src;
 };
 
-/* One side of a copy between buffers. The plan's offset counts from byte `offset` of the buffer. */
-struct bi__opencl_place {
-	cl_mem buffer; /* the cookie of the block: its cl_mem, or for SVM the buffer that uses the SVM pointer */
-	size_t offset;
-};
+/* Returns the buffer of a block: its cl_mem, or for SVM the buffer that uses the SVM pointer. */
+static inline cl_mem bi__opencl_buffer(const struct bi__block *block)
+{
+	return (cl_mem)block->cookie;
+}
 
 /*
- * Enqueue the kernels of src/kernels/strided.h for a plan. The first call builds the program. The calls do not flush
- * the queue. bi__opencl_launch_fill copies its item before it returns; the item has at most BI__FILL_BYTES bytes.
+ * Enqueues the kernels of src/kernels/strided.h between two blocks, or for a fill with an item of at most BI__FILL_BYTES
+ * bytes, which is copied before the call returns. The first call builds the program. The call does not flush the queue.
  */
-int bi__opencl_launch(const struct bi__opencl_command *command, const struct bi__plan *plan,
-		      const struct bi__opencl_place *dst, const struct bi__opencl_place *src, struct bi_error *err);
-int bi__opencl_launch_fill(const struct bi__opencl_command *command, const struct bi__plan *plan,
-			   const struct bi__opencl_place *dst, const void *item, struct bi_error *err);
+int bi__opencl_launch(const struct bi__opencl_job *job, struct bi_error *err);
 
 /*
  * Files with compiled programs. Only their owner can read them. The directory is created if its parent exists.

@@ -584,27 +584,6 @@ static void large_copies_are_the_same_by_any_number_of_threads(void **state)
 	free(right);
 }
 
-/* A few dense bytes are anybody's memcpy. Many are not: shared by threads, or past the caches also by one. */
-static void many_dense_bytes_are_the_engines(void **state)
-{
-	static const int same[] = { 0 };
-	static const struct {
-		int64_t bytes;
-		int threads, is_better;
-	} cases[] = { { 4096, 2, 0 }, { 4096, 1, 0 }, { 6 << 20, 2, 1 }, { 6 << 20, 1, 0 }, { 64 << 20, 1, 1 } };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		const int past = cases[i].threads > 1 || bi__simd_best()->stream;
-		struct bi__plan plan;
-
-		make_plan(&plan, 1, &cases[i].bytes, same, 1);
-		assert_int_equal(bi_set_threads(cases[i].threads, NULL), BI_OK);
-		assert_int_equal(bi__engine_beats_memcpy(&plan), cases[i].is_better && past);
-	}
-	assert_int_equal(bi_set_threads(0, NULL), BI_OK);
-}
-
 static void the_best_instruction_set_is_chosen(void **state)
 {
 	int k = 0;
@@ -628,7 +607,6 @@ int main(void)
 		cmocka_unit_test(chunks_move_each_byte_once),
 		cmocka_unit_test(cuts_keep_panels_and_lines_whole),
 		cmocka_unit_test(large_copies_are_the_same_by_any_number_of_threads),
-		cmocka_unit_test(many_dense_bytes_are_the_engines),
 		cmocka_unit_test(the_best_instruction_set_is_chosen),
 	};
 

@@ -48,24 +48,18 @@ static void leave_scope(struct bi__scope *scope)
 	scope->is_entered = scope->has_pushed = 0;
 }
 
-void bi__dispatch_begin(struct bi__scope *scope, const struct bi__device *device)
+void bi__dispatch_begin_scope(struct bi__scope *scope, const struct bi__device *device)
 {
-	struct bi__scope *outer;
+	struct bi__scope *outer = bi__scope_current();
 
-	scope->device = NULL;
-	if (!device->backend->devices.begin)
-		return;
-	outer = bi__scope_current();
 	if (outer && bi__is_same_native(&outer->device->state, &device->state))
 		return;
 	*scope = (struct bi__scope){ .outer = outer, .device = device };
 	bi__scope_set_current(scope);
 }
 
-void bi__dispatch_end(struct bi__scope *scope)
+void bi__dispatch_end_scope(struct bi__scope *scope)
 {
-	if (!scope->device)
-		return;
 	leave_scope(scope);
 	bi__scope_set_current(scope->outer);
 }
@@ -86,7 +80,7 @@ struct bi__scope *bi__dispatch_pause(void)
 static int begin_entered(struct bi__scope *scope, const struct bi__device *device, struct bi_error *err)
 {
 	bi__dispatch_begin(scope, device);
-	return device->backend->devices.begin ? enter_scope(bi__scope_current(), err) : BI_OK;
+	return enter_scope(bi__scope_current(), err);
 }
 
 /* Executes a statement that calls a function of the device's backend for which the native context must be current. */
@@ -94,6 +88,10 @@ static int begin_entered(struct bi__scope *scope, const struct bi__device *devic
 	do { \
 		struct bi__scope scope_of_call; \
 \
+		if (!(device)->backend->devices.begin) { \
+			CALL_BACKEND((device)->backend, statement); \
+			break; \
+		} \
 		rc = begin_entered(&scope_of_call, device, err); \
 		if (!rc) \
 			CALL_BACKEND((device)->backend, statement); \

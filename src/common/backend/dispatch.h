@@ -40,8 +40,21 @@ static inline int bi__dispatch_check_reach(const struct bi__backend *owner, cons
  * until the end of the scope. Scopes nest. A call outside of a scope of its native context has one of its own. A
  * scope is paused (bi__dispatch_pause) before code of the caller runs, and resumed afterwards.
  */
-void bi__dispatch_begin(struct bi__scope *scope, const struct bi__device *device);
-void bi__dispatch_end(struct bi__scope *scope);
+void bi__dispatch_begin_scope(struct bi__scope *scope, const struct bi__device *device);
+void bi__dispatch_end_scope(struct bi__scope *scope);
+
+static inline void bi__dispatch_begin(struct bi__scope *scope, const struct bi__device *device)
+{
+	scope->device = NULL;
+	if (device->backend->devices.begin)
+		bi__dispatch_begin_scope(scope, device);
+}
+
+static inline void bi__dispatch_end(struct bi__scope *scope)
+{
+	if (scope->device)
+		bi__dispatch_end_scope(scope);
+}
 
 /*
  * Leaves all scopes of the calling thread before code of the caller is called. bi__dispatch_resume is called after it

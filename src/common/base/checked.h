@@ -1,13 +1,20 @@
-/* Checked integers. */
+/* Checked integers. Each function with `out` returns 1 on overflow and leaves *out undefined. */
 #ifndef BI_COMMON_BASE_CHECKED_H
 #define BI_COMMON_BASE_CHECKED_H
 
 #include "common/base/status.h"
 
-/* Compute with integers of any type. They are true on overflow, and *out is of no use then. */
-#define bi__add(a, b, out) __builtin_add_overflow(a, b, out)
-#define bi__sub(a, b, out) __builtin_sub_overflow(a, b, out)
-#define bi__mul(a, b, out) __builtin_mul_overflow(a, b, out)
+#define BI__CHECKED(name, type, operation) \
+	static inline int name(type a, type b, type *out) \
+	{ \
+		return __builtin_##operation##_overflow(a, b, out); \
+	}
+
+BI__CHECKED(bi__add, int64_t, add)
+BI__CHECKED(bi__sub, int64_t, sub)
+BI__CHECKED(bi__mul, int64_t, mul)
+BI__CHECKED(bi__add_size, size_t, add)
+BI__CHECKED(bi__mul_size, size_t, mul)
 
 /* Fails if a number that a producer gives as a handle does not fit into a pointer. `name` is the member that has it. */
 static inline int bi__check_handle(const char *name, uint64_t value, struct bi_error *err)

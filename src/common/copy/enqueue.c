@@ -95,15 +95,18 @@ int bi__job_enqueue(const struct bi__job *job, struct bi_error *err)
 {
 	struct bi_stream *stream = choose_stream(job, err);
 	struct bi__scope scope;
-	int rc;
+	int rc, has_scopes;
 
 	if (!stream)
 		return BI_EINVAL;
+	has_scopes = stream->context->device.backend->devices.begin != NULL;
 	bi__memory_limit_retired(stream);
 	bi__order_lock(job->dst, job->src);
-	bi__dispatch_begin(&scope, &stream->context->device);
+	if (has_scopes)
+		bi__dispatch_begin(&scope, &stream->context->device);
 	rc = run_step_locked(job, stream, err);
-	bi__dispatch_end(&scope);
+	if (has_scopes)
+		bi__dispatch_end(&scope);
 	bi__order_unlock(job->dst, job->src);
 	log_job(job, stream, rc);
 	return rc;

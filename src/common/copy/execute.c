@@ -102,6 +102,13 @@ static int choose_extras(struct bi_stream *stream, struct bi_context *owner, str
 	return rc;
 }
 
+/* Returns 1 if an event of this move is complete when all earlier work on the stream is complete (backend.h). */
+static int has_end(const struct bi_stream *stream, const struct bi__move *move)
+{
+	return !stream->context->device.backend->synchronous && !stream->queue.out_of_order &&
+	       (!move->dst.block || !move->src.block);
+}
+
 int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err)
 {
 	struct bi_context *context = stream->context;
@@ -113,7 +120,7 @@ int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct 
 
 	if (rc)
 		return rc;
-	extras.has_end = end && !extras.is_timed && !stream->queue.out_of_order && (!move.dst.block || !move.src.block);
+	extras.has_end = end && !extras.is_timed && has_end(stream, &move);
 	move.is_timed = extras.is_timed;
 	start = extras.is_recorded ? bi__clock_ns() : 0;
 	rc = bi__dispatch_copy(&context->device, &stream->queue, &move,

@@ -17,16 +17,6 @@
 #define CHUNK ((uint64_t)512 << 10)
 #define TILES_FROM ((uint64_t)128 << 10)
 
-static void set_tuning(struct bi__engine_tuning *tuning)
-{
-	tuning->simd = bi__simd_best();
-	tuning->stream_from = STREAM_FROM;
-	tuning->stream_fills_from = STREAM_FILLS_FROM;
-	tuning->chunk_from = CHUNK_FROM;
-	tuning->chunk = CHUNK;
-	tuning->tiles_from = TILES_FROM;
-}
-
 static void copy_linear(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src)
 {
 	struct bi__writer writer;
@@ -129,23 +119,19 @@ void bi__engine_copy_tuned(const struct bi__engine_tuning *tuning, const struct 
 
 void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src)
 {
-	struct bi__engine_tuning tuning;
+	struct bi__engine_tuning tuning = {
+		.stream_from = STREAM_FROM,
+		.stream_fills_from = STREAM_FILLS_FROM,
+		.chunk_from = CHUNK_FROM,
+		.chunk = CHUNK,
+		.tiles_from = TILES_FROM,
+	};
 
 	if (plan->kind == BI_PLAN_LINEAR && plan->bytes < CHUNK_FROM) {
 		memcpy((unsigned char *)dst + plan->dst_offset, (const unsigned char *)src + plan->src_offset,
 		       plan->unit);
 		return;
 	}
-	set_tuning(&tuning);
+	tuning.simd = bi__simd_best();
 	bi__engine_copy_tuned(&tuning, plan, dst, src);
-}
-
-int bi__engine_beats_memcpy(const struct bi__plan *plan)
-{
-	struct bi__engine_tuning tuning;
-
-	if (plan->bytes < CHUNK_FROM)
-		return 0;
-	set_tuning(&tuning);
-	return needs_chunks(&tuning, plan) || is_streamed(&tuning, plan);
 }

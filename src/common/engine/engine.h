@@ -15,10 +15,4 @@
  */
 void bi__engine_copy(const struct bi__plan *plan, void *dst, const void *src);
 
-/*
- * Returns true if bi__engine_copy executes the plan faster than memcpy copies the same number of bytes, because the
- * engine uses several threads or non-temporal stores.
- */
-int bi__engine_beats_memcpy(const struct bi__plan *plan);
-
 #endif

@@ -137,36 +137,12 @@ static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *
 	return rc ? rc : check_shape(ndim, shape, dtype.item_size, err);
 }
 
-/*
- * Checks the common case in one pass: a layout that has elements and whose numbers fit. Returns 1 if the layout is
- * valid, or 0 if it needs the slower checks above, which also make the messages.
- */
-static inline int check_common_case(const struct bi_layout *layout)
-{
-	int64_t low = layout->offset, high = low, count = layout->dtype.item_size, distance;
-
-	/* With items of 0 bytes, the product below would not check the number of elements. */
-	if (layout->ndim < 0 || layout->ndim > BI_MAX_NDIM || count == 0)
-		return 0;
-	for (int i = 0; i < layout->ndim; i++)
-		if (layout->shape[i] <= 0 || bi__mul(count, layout->shape[i], &count) ||
-		    add_reach(layout->shape[i], layout->strides[i], &low, &high))
-			return 0;
-	return !bi__add(high, layout->dtype.item_size, &high) && !bi__sub(high, low, &distance);
-}
-
 int bi__layout_check(const struct bi_layout *layout, struct bi_error *err)
 {
-	int rc = bi__dtype_check(layout->dtype, err);
-	struct axes axes;
+	const struct axes axes = { layout->ndim, layout->shape, layout->strides };
+	int rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
 
-	if (rc || check_common_case(layout))
-		return rc;
-	rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
-	if (rc)
-		return rc;
-	axes = (struct axes){ layout->ndim, layout->shape, layout->strides };
-	return check_reach(&axes, layout->dtype.item_size, layout->offset, err);
+	return rc ? rc : check_reach(&axes, layout->dtype.item_size, layout->offset, err);
 }
 
 int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,

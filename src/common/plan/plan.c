@@ -165,11 +165,41 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size)
 		plan->kind = plan->unit > item_size ? BI_PLAN_ROWS : BI_PLAN_STRIDED;
 }
 
+/*
+ * Makes the last axes part of the unit if they are dense on both sides. Returns the number of axes that are left. This
+ * is possible before the sort, because all other axes have larger strides, so the sort would leave these axes last.
+ */
+static int absorb_dense(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides)
+{
+	int n = dst->ndim;
+
+	for (; n > 0; n--) {
+		int64_t extent = dst->shape[n - 1], unit = (int64_t)plan->unit;
+
+		if (extent != 1 && (dst->strides[n - 1] != unit || src_strides[n - 1] != unit))
+			break;
+		plan->unit *= (size_t)extent;
+	}
+	return n;
+}
+
+static void make_nest(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides, int ndim)
+{
+	struct axis axes[BI_MAX_NDIM];
+
+	for (int i = 0; i < ndim; i++)
+		add_axis(plan, axes, dst->shape[i], dst->strides[i], src_strides ? src_strides[i] : 0);
+	if (!plan->ndim)
+		return;
+	sort_axes(axes, plan->ndim);
+	absorb_rows(plan, axes, merge_axes(axes, plan->ndim));
+}
+
 /* Makes a plan. If src_strides is NULL, the source is one item. */
 static void make_plan(struct bi__plan *plan, const struct bi_layout *dst, int64_t src_offset,
 		      const int64_t *src_strides)
 {
-	struct axis axes[BI_MAX_NDIM];
+	int left;
 
 	plan->bytes = (uint64_t)bi_layout_nbytes(dst);
 	plan->unit = dst->dtype.item_size;
@@ -180,12 +210,9 @@ static void make_plan(struct bi__plan *plan, const struct bi_layout *dst, int64_
 	plan->cross = -1;
 	if (plan->bytes == 0)
 		return;
-	for (int i = 0; i < dst->ndim; i++)
-		add_axis(plan, axes, dst->shape[i], dst->strides[i], src_strides ? src_strides[i] : 0);
-	if (plan->ndim) {
-		sort_axes(axes, plan->ndim);
-		absorb_rows(plan, axes, merge_axes(axes, plan->ndim));
-	}
+	left = src_strides ? absorb_dense(plan, dst, src_strides) : dst->ndim;
+	if (left)
+		make_nest(plan, dst, src_strides, left);
 	bi__plan_classify(plan, dst->dtype.item_size);
 }
 

@@ -11,7 +11,7 @@ static int make_pitch(const struct bi__rect *rect, const int64_t *strides, int n
 		if (strides[i] <= 0)
 			return 0;
 	out->row = ndim ? (size_t)strides[ndim - 1] : rect->width;
-	if (out->row < rect->width || bi__mul(out->row, rect->rows, &slice))
+	if (out->row < rect->width || bi__mul_size(out->row, rect->rows, &slice))
 		return 0;
 	out->slice = ndim == 2 ? (size_t)strides[0] : slice;
 	return out->slice >= slice && out->slice % out->row == 0;

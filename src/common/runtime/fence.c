@@ -39,12 +39,10 @@ uintptr_t bi__fence_handle(const struct bi__fence *fence)
 	return fence->context ? bi__dispatch_event_handle(&fence->context->device, fence->event) : 0;
 }
 
-void bi__fence_clear(struct bi__fence *fence)
+void bi__fence_release(struct bi__fence *fence)
 {
 	struct bi_context *context = fence->context;
 
-	if (!context)
-		return;
 	bi__dispatch_event_release(&context->device, fence->event);
 	*fence = BI__FENCE_NONE;
 	bi_context_release(context);

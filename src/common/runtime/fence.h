@@ -22,8 +22,14 @@ int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct
 /* Returns the native event, or 0. */
 uintptr_t bi__fence_handle(const struct bi__fence *fence);
 
-/* Releases the event and the context of the fence. */
-void bi__fence_clear(struct bi__fence *fence);
+/* Releases the event and the context of a fence that has a context. */
+void bi__fence_release(struct bi__fence *fence);
+
+static inline void bi__fence_clear(struct bi__fence *fence)
+{
+	if (fence->context)
+		bi__fence_release(fence);
+}
 
 /* Makes later work on the stream wait for the fence. The contexts of stream and fence must share events. */
 int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err);

@@ -69,6 +69,15 @@ void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, voi
 	memory->borrowed = true;
 }
 
+static void free_unused(struct bi_memory *memory)
+{
+	struct bi_context *context = memory->context;
+
+	pthread_mutex_destroy(&memory->lock);
+	free(memory);
+	bi_context_release(context);
+}
+
 static int allocate_block(struct bi_memory *memory, struct bi_error *err)
 {
 	struct bi_context *context = memory->context;
@@ -93,6 +102,7 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 
 	if (!memory)
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
+	memory->own = 1;
 	memory->nbytes = memory->block.nbytes = nbytes;
 	memory->block.memory = kind;
 	memory->block.kind = memory->backend->handle;
@@ -100,10 +110,9 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 	if (nbytes)
 		rc = allocate_block(memory, err);
 	if (rc) {
-		bi_memory_release(memory);
+		free_unused(memory);
 		return rc;
 	}
-	memory->own = 1;
 	memory->order.pending = memory->block.alloc_pending;
 	atomic_init(&memory->idle, !memory->order.pending);
 	*out = memory;

@@ -127,6 +127,17 @@ static inline int unlock_memory(struct bi_memory *memory, struct bi__leftovers *
 	return is_left;
 }
 
+void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
+{
+	struct bi__leftovers left, other;
+	int is_left = unlock_memory(a, &left);
+
+	if (b && b != a && unlock_memory(b, &other))
+		release_leftovers(&other);
+	if (is_left)
+		release_leftovers(&left);
+}
+
 void bi__order_unlock_all(struct bi_memory *const *memories, size_t count)
 {
 	struct bi__leftovers left[BI__STEP_MEMORIES];
@@ -136,13 +147,6 @@ void bi__order_unlock_all(struct bi_memory *const *memories, size_t count)
 		left_count += (size_t)unlock_memory(memories[i], &left[left_count]);
 	while (left_count)
 		release_leftovers(&left[--left_count]);
-}
-
-void bi__order_unlock(struct bi_memory *a, struct bi_memory *b)
-{
-	struct bi_memory *const both[] = { a, b };
-
-	bi__order_unlock_all(both, b && b != a ? 2 : 1);
 }
 
 int bi__order_name_home(struct bi_memory *memory, int blocks, struct bi_error *err)
@@ -767,6 +771,18 @@ int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, s
 	return bi__order_begin_use_locked(memory, BI_ACCESS_READ_WRITE, &step, err);
 }
 
+/*
+ * Returns 1 if nothing has to be checked or waited for: all pending work is on this in-order stream, the memory is not
+ * mapped, and no failure and no end of work is still to be handled.
+ */
+static inline int is_in_order_locked(const struct bi_memory *memory, const struct bi_stream *stream)
+{
+	const struct bi__order *order = &memory->order;
+
+	return !memory->readers && !(memory->marks & BI__MARK_WRITTEN) && is_on_home_locked(memory) &&
+	       (!order->pending || (memory->home == stream && !stream->queue.out_of_order));
+}
+
 static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err)
 {
@@ -783,8 +799,12 @@ static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, st
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err)
 {
-	int rc = bi__order_check_mapped(to, 1, err);
+	int rc;
 
+	if (!bi__order_can_be_captured(stream) && is_in_order_locked(to, stream) &&
+	    (!from || is_in_order_locked(from, stream)))
+		return BI_OK;
+	rc = bi__order_check_mapped(to, 1, err);
 	if (!rc && from)
 		rc = bi__order_check_mapped(from, 0, err);
 	if (!rc)
@@ -1041,13 +1061,10 @@ static int find_end_of_work_locked(struct bi_memory *memory, struct bi__fence *o
 	return order->pending ? bi__fence_record(memory->home, out, err) : BI_OK;
 }
 
-void bi__order_notice_end_locked(struct bi_memory *memory)
+void bi__order_note_end_locked(struct bi_memory *memory)
 {
 	struct bi__order *order = &memory->order;
 
-	if (memory->idle || !order->pending ||
-	    order->home_use > atomic_load_explicit(&memory->home->queue.completed, memory_order_acquire))
-		return;
 	if (order->spread || order->unrecorded || order->failed || order->lost || order->first_use.count ||
 	    !is_private_locked(memory, memory->home))
 		return;

@@ -177,8 +177,16 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
  */
 int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
+/* The slow part of the next function. */
+void bi__order_note_end_locked(struct bi_memory *memory);
+
 /* Makes private memory idle if its work is on the home stream alone, and bi_stream_synchronize has waited for it. */
-void bi__order_notice_end_locked(struct bi_memory *memory);
+static inline void bi__order_notice_end_locked(struct bi_memory *memory)
+{
+	if (!memory->idle && memory->order.pending &&
+	    memory->order.home_use <= atomic_load_explicit(&memory->home->queue.completed, memory_order_acquire))
+		bi__order_note_end_locked(memory);
+}
 
 /*
  * Called when all work up to `epoch` is complete. The memory becomes idle if its epoch is still the same. Work that

@@ -149,6 +149,7 @@ int bi__pinned_piece_get(struct bi_context *context, struct bi_memory **out, str
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi__pinned_piece *piece;
+	struct bi_error failure;
 	int rc = BI_OK;
 
 	*out = NULL;
@@ -158,13 +159,13 @@ int bi__pinned_piece_get(struct bi_context *context, struct bi_memory **out, str
 		piece = pop_free_piece(context);
 	}
 	if (!piece)
-		rc = create_piece(context, &piece, NULL);
-	if (rc == BI_ENOMEM)
+		rc = create_piece(context, &piece, &failure);
+	if (rc == BI_ENOMEM) {
 		bi__memory_trim_pool(context, 0);
+		rc = create_piece(context, &piece, &failure);
+	}
 	if (rc)
-		rc = create_piece(context, &piece, err);
-	if (rc)
-		return rc;
+		return bi__fail_vendor(err, rc, failure.vendor, "%s", failure.message);
 	foreign.handle = (uintptr_t)piece->bytes;
 	foreign.nbytes = BI__PINNED_PIECE_BYTES;
 	foreign.release = return_piece;

@@ -333,7 +333,7 @@ static void reap_one(struct bi_context *context, struct bi_memory *memory, enum 
 		bi__memory_destroy(context, memory);
 }
 
-void bi__memory_reap(struct bi_context *context, enum bi__reap how)
+void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *memory;
 
@@ -370,7 +370,7 @@ void bi__memory_relieve_pressure(struct bi_stream *stream)
 {
 	struct bi_context *context = stream->context;
 
-	bi__memory_reap(context, BI__REAP_ALL);
+	bi__memory_reap_retired(context, BI__REAP_ALL);
 	/* Half of it, so that the list is not gone through again at each call. */
 	if (is_above(context, context->retired.limit))
 		bi__memory_await_retired(stream, context->retired.limit / 2);

@@ -38,8 +38,14 @@ enum bi__reap {
 	BI__REAP_WAIT /* blocks the calling thread until all memories are complete */
 };
 
+void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how);
+
 /* Destroys retired memories whose work is complete, or puts them into the pool. Does nothing in a forked child. */
-void bi__memory_reap(struct bi_context *context, enum bi__reap how);
+static inline void bi__memory_reap(struct bi_context *context, enum bi__reap how)
+{
+	if (atomic_load_explicit(&context->retired.count, memory_order_relaxed))
+		bi__memory_reap_retired(context, how);
+}
 
 /*
  * Blocks the calling thread (`pressure`) for the oldest memory and then for the next, until at most `keep` bytes are

@@ -174,7 +174,7 @@ static int toy_alloc(struct bi__device_state *device, struct bi__block *block, s
 
 	if (block->memory == BI_MEMORY_UNIFIED)
 		return bi__fail(err, BI_EUNSUPPORTED, "files are not unified memory");
-	if (bi__add(block->nbytes, block->origin, &total))
+	if (bi__add_size(block->nbytes, block->origin, &total))
 		return bi__fail(err, BI_ENOMEM, "no file of %zu bytes", block->nbytes);
 	memory = toy_create_file((struct native *)device->native, total, err);
 	if (!memory)
