@@ -128,22 +128,32 @@ static const struct type {
 };
 
 /*
- * Kernels whose work-group sizes are the hexadecimal digits of the size of a type, plus one. The driver can be asked
- * for these numbers, and every GPU has groups of 16.
+ * Kernels whose work-group sizes are numbers from 0 to 15, plus one: the hexadecimal digits of the size of a type, and
+ * digit 8, its class (CLASSES). The driver can be asked for these sizes, and every GPU has groups of 16. A source may
+ * end with a backslash, so an empty line comes first.
  */
 #define SIZE_KERNELS \
-	"\n#define BI__SIZE(n) __kernel __attribute__((reqd_work_group_size((sizeof(%s) >> 4 * n & 15) + 1, 1, 1))) " \
-	"void bi__size_##n(__global int *x) {}\n" \
+	"\n\n#define BI__DIGIT(n, value) __kernel __attribute__((reqd_work_group_size((value) + 1, 1, 1))) " \
+	"void bi__digit_##n(__global int *bi__unused) {}\n" \
+	"#define BI__SIZE(n) BI__DIGIT(n, sizeof(%s) >> 4 * n & 15)\n" \
 	"BI__SIZE(0) BI__SIZE(1) BI__SIZE(2) BI__SIZE(3) BI__SIZE(4) BI__SIZE(5) BI__SIZE(6) BI__SIZE(7)\n"
+#define DIGITS 8 /* of the size */
 
-static cl_int read_digit(const struct bi__opencl *opencl, cl_program program, int digit, bi__u32 *size)
+/* OpenCL C has no _Generic, but the compilers of the common drivers know it. */
+#define CLASS_KERNEL \
+	"#ifdef cl_khr_fp64\n#define BI__DOUBLE double: 2,\n#else\n#define BI__DOUBLE\n#endif\n" \
+	"BI__DIGIT(8, _Generic(*(%s *)0, char: 1, uchar: 1, short: 1, ushort: 1, int: 1, uint: 1, long: 1, " \
+	"ulong: 1, float: 2, BI__DOUBLE default: 0))\n"
+static const char classes[] = { 0, 'i', 'f' };
+
+static cl_int read_digit(const struct bi__opencl *opencl, cl_program program, int digit, bi__u32 *out)
 {
 	char name[24];
 	size_t group[3] = { 1 };
 	cl_kernel kernel;
 	cl_int code;
 
-	snprintf(name, sizeof(name), "bi__size_%d", digit);
+	snprintf(name, sizeof(name), "bi__digit_%d", digit);
 	kernel = bi__cl->CreateKernel(program, name, &code);
 	if (code != CL_SUCCESS)
 		return code;
@@ -152,31 +162,59 @@ static cl_int read_digit(const struct bi__opencl *opencl, cl_program program, in
 	bi__cl->ReleaseKernel(kernel);
 	if (code == CL_SUCCESS && (group[0] < 1 || group[0] > 16))
 		return CL_INVALID_VALUE;
-	*size |= (bi__u32)(group[0] - 1) << 4 * digit;
+	*out = (bi__u32)(group[0] - 1);
 	return code;
 }
 
-/* Finds the size of a type of the source, by compiling the source with SIZE_KERNELS. */
-static int measure_type(const struct bi__opencl *opencl, const struct program *source, const char *type, bi__u32 *size,
-			struct bi_error *err)
+/* Reads the size of the type that the kernels of `program` tell, and its class if `has_class`. */
+static cl_int read_type(const struct bi__opencl *opencl, cl_program program, int has_class, struct bi_parameter *out)
 {
-	char more[sizeof(SIZE_KERNELS) + MOST_TEXT];
+	cl_int code = CL_SUCCESS;
+	bi__u32 digit = 0;
+
+	out->size = 0;
+	for (int i = 0; i < DIGITS && code == CL_SUCCESS; i++) {
+		code = read_digit(opencl, program, i, &digit);
+		out->size |= digit << 4 * i;
+	}
+	if (code == CL_SUCCESS && has_class) {
+		code = read_digit(opencl, program, DIGITS, &digit);
+		out->type_class = digit < sizeof(classes) ? classes[digit] : 0;
+	}
+	return code;
+}
+
+static cl_int try_to_measure(const struct bi__opencl *opencl, const struct program *source, const char *type,
+			     int has_class, struct bi_parameter *out)
+{
+	char more[sizeof(SIZE_KERNELS) + sizeof(CLASS_KERNEL) + 2 * MOST_TEXT];
 	cl_program program = NULL;
 	cl_int code;
-	int rc;
 
-	*size = 0;
-	snprintf(more, sizeof(more), SIZE_KERNELS, type);
+	snprintf(more, sizeof(more), has_class ? SIZE_KERNELS CLASS_KERNEL : SIZE_KERNELS, type, type);
 	code = compile(opencl, source, more, &program);
-	for (int i = 0; i < 8 && code == CL_SUCCESS; i++)
-		code = read_digit(opencl, program, i, size);
+	if (code == CL_SUCCESS)
+		code = read_type(opencl, program, has_class, out);
 	if (program)
 		bi__cl->ReleaseProgram(program);
-	if (code == CL_SUCCESS && *size)
-		return BI_OK;
-	rc = bi__cl_check(code, "clBuildProgram", NULL);
-	return bi__fail_vendor(err, rc ? rc : BI_EDRIVER, code, "the size of type '%s' cannot be found: %s", type,
-			       bi__cl_name(code));
+	return code;
+}
+
+/*
+ * Finds the size and the class of a type of the source, by compiling the source with SIZE_KERNELS. A compiler without
+ * _Generic tells the size only.
+ */
+static int measure_type(const struct bi__opencl *opencl, const struct program *source, const char *type,
+			struct bi_parameter *out, struct bi_error *err)
+{
+	cl_int code = try_to_measure(opencl, source, type, 1, out);
+
+	if (code == CL_BUILD_PROGRAM_FAILURE)
+		code = try_to_measure(opencl, source, type, 0, out);
+	if (code != CL_SUCCESS)
+		return bi__fail_vendor(err, bi__cl_check(code, "clBuildProgram", NULL), code,
+				       "the size of type '%s' cannot be found: %s", type, bi__cl_name(code));
+	return out->size ? BI_OK : bi__fail(err, BI_EINVAL, "a parameter has type '%s', which has no bytes", type);
 }
 
 static int find_type(const struct bi__opencl *opencl, const struct program *source, const char *name,
@@ -188,7 +226,7 @@ static int find_type(const struct bi__opencl *opencl, const struct program *sour
 			out->type_class = types[i].type_class;
 			return BI_OK;
 		}
-	return measure_type(opencl, source, name, &out->size, err);
+	return measure_type(opencl, source, name, out, err);
 }
 
 /* An argument of the cl_kernel as the driver describes it. */
@@ -257,7 +295,10 @@ static int add_parameter(const struct bi__opencl *opencl, const struct program *
 									   : BI_PARAMETER_VALUE;
 	if (is_array)
 		parameter->access = argument->qualifiers & CL_KERNEL_ARG_TYPE_CONST ? BI_ACCESS_READ : BI_ACCESS_WRITE;
-	snprintf(parameter->name, sizeof(parameter->name), "%.*s", (int)sizeof(parameter->name) - 1, name);
+	if (strlen(name) >= sizeof(parameter->name))
+		return bi__fail(err, BI_EINVAL, "parameter '%.20s...' has a name of %zu characters, more than %zu",
+				name, strlen(name), sizeof(parameter->name) - 1);
+	memcpy(parameter->name, name, strlen(name) + 1);
 	memcpy(type, argument->type, sizeof(type));
 	if (parameter->kind != BI_PARAMETER_VALUE)
 		cut_pointer(type);
