@@ -41,7 +41,7 @@ struct bi_host_kernel;
 struct bi_program_source {
 	size_t struct_size;             /* set by BI_PROGRAM_SOURCE_INIT */
 	const char *text;               /* OpenCL, CUDA: the source, which the library puts behind kernel.h; or NULL */
-	const char *options;            /* for the compiler, separated by blanks, such as "-DN=4"; or NULL */
+	const char *options;            /* for the compiler, separated by blanks, not quoted, such as "-DN=4"; or NULL */
 	const struct bi_host_kernel *const *functions; /* host: the kernels; outlive the program; or NULL */
 	size_t function_count;
 	const void *image;              /* CUDA: PTX that ends with a NUL, or machine code; used instead of `text`; or NULL */

@@ -36,7 +36,9 @@ BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_v
 /*
  * Writes an array to a file. A regular file is written completely or not at all: it is written under another name in
  * the same directory, and then renamed to `path`, so an old file stays until the new one is complete. The new file has
- * the permissions of the file that it replaces. Symbolic links are followed. A link to a missing file is refused, and
+ * the permissions of the file that it replaces, and its owner and group if the process may give files away; without the
+ * old group it has no permissions for the group. Access lists are not kept, and other hard links keep the old file.
+ * Symbolic links are followed. A link to a missing file is refused, and
  * so is a write-protected file. A process that is killed meanwhile leaves a file whose name begins with ".bi-". A pipe
  * or a device is written directly.
  *

@@ -88,24 +88,36 @@ static char *read_result(nvrtc_program program, int (*size)(nvrtc_program, size_
 	return bytes;
 }
 
-/* Splits the options of the caller at blanks, in place. Returns their number, or -1 if there are too many. */
-static int split_options(char *text, const char **options, int count)
+/* Code for another architecture does not run on the device. */
+static int check_option(const char *option, struct bi_error *err)
 {
-	for (char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
-		if (count == MOST_OPTIONS)
-			return -1;
-		options[count++] = word;
-		word += strcspn(word, " ");
+	if (strncmp(option, "-arch", 5) && strncmp(option, "--gpu-architecture", 18))
+		return BI_OK;
+	return bi__fail(err, BI_EINVAL, "source.options has %.40s, but the device decides on the architecture", option);
+}
+
+/* Splits the options of the caller at white space, in place, and appends them. */
+static int split_options(char *text, const char **options, int *count, struct bi_error *err)
+{
+	static const char space[] = " \t\r\n";
+	int rc = BI_OK;
+
+	for (char *word = text + strspn(text, space); *word && !rc; word += strspn(word, space)) {
+		if (*count == MOST_OPTIONS)
+			return bi__fail(err, BI_EINVAL, "source.options has more than %d words", MOST_OPTIONS - 1);
+		options[(*count)++] = word;
+		word += strcspn(word, space);
 		if (*word)
 			*word++ = '\0';
+		rc = check_option(options[*count - 1], err);
 	}
-	return count;
+	return rc;
 }
 
 static int compile_program(nvrtc_program program, struct bi__source *source, int capability,
 			   struct bi__nvrtc_image *out, struct bi_error *err)
 {
-	int arch = choose_arch(capability), count, code;
+	int arch = choose_arch(capability), count = 1, code = 0, rc;
 	const char *options[MOST_OPTIONS];
 	char target[64], *text;
 
@@ -117,18 +129,23 @@ static int compile_program(nvrtc_program program, struct bi__source *source, int
 	if (!text)
 		return bi__fail(err, BI_ENOMEM, "no memory for the options");
 	strcpy(text, source->options);
-	count = split_options(text, options, 1);
-	code = count < 0 ? 0 : api.CompileProgram(program, count, options);
+	rc = split_options(text, options, &count, err);
+	if (!rc)
+		code = api.CompileProgram(program, count, options);
 	free(text);
-	if (count < 0)
-		return bi__fail(err, BI_EINVAL, "source.options has more than %d words", MOST_OPTIONS - 1);
+	if (rc)
+		return rc;
 	source->log = read_result(program, api.GetProgramLogSize, api.GetProgramLog);
 	source->is_refused = code == REFUSED || code == INVALID_OPTION;
 	if (code)
 		return bi__fail_vendor(err, BI_EDRIVER, code, "nvrtcCompileProgram failed (%d)", code);
 	out->ptx = read_result(program, api.GetPTXSize, api.GetPTX);
 	out->code = arch == capability ? read_result(program, api.GetCUBINSize, api.GetCUBIN) : NULL;
-	return out->ptx ? BI_OK : bi__fail(err, BI_ENOMEM, "no memory for the compiled source");
+	if (!out->ptx)
+		return bi__fail(err, BI_ENOMEM, "no memory for the compiled source");
+	return *out->ptx ? BI_OK
+			 : bi__fail(err, BI_EINVAL, "the compiler made no PTX: source.options asks for another output, "
+						    "such as -dlto");
 }
 
 int bi__nvrtc_compile(struct bi__source *source, int capability, struct bi__nvrtc_image *out, struct bi_error *err)

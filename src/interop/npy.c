@@ -195,13 +195,15 @@ int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, 
 static int name_file(const char *path, int rc, struct bi_error *err)
 {
 	const size_t length = strlen(path);
+	const char *shown = length > PATH_SHOWN ? path + length - PATH_SHOWN : path;
 	struct bi_error reason;
 
 	if (!rc || !err)
 		return rc;
+	while (shown > path && (*shown & 0xc0) == 0x80) /* inside of a UTF-8 character */
+		shown++;
 	reason = *err;
-	return bi__fail_vendor(err, rc, reason.vendor, "%s%s: %s", length > PATH_SHOWN ? "..." : "",
-			       length > PATH_SHOWN ? path + length - PATH_SHOWN : path, reason.message);
+	return bi__fail_vendor(err, rc, reason.vendor, "%s%s: %s", shown > path ? "..." : "", shown, reason.message);
 }
 
 static int load_file(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err)

@@ -268,6 +268,28 @@ class CopyTest(BiTest):
             self.succeed("copy", self.path("in.npy"), self.path("out.npy"), "--device", "host")
             self.assertEqual(os.stat(self.path("out.npy")).st_mode & 0o777, mode)
 
+    def test_owner_and_group(self):
+        inner = self.path("in.npy")
+        self.write("in.npy", saved(np.arange(3)))
+        if os.geteuid() == 0:
+            os.chown(inner, 4321, 4322)
+        before = os.stat(inner)
+        self.succeed("copy", inner, inner, "--device", "host")
+        after = os.stat(inner)
+        self.assertNotEqual(after.st_ino, before.st_ino)
+        self.assertEqual((after.st_uid, after.st_gid), (before.st_uid, before.st_gid))
+
+    def test_null_device(self):
+        inner = self.write("in.npy", saved(np.arange(3)))
+        with open(os.devnull, "wb") as null:
+            done = subprocess.run([COMMAND, "copy", inner, os.devnull, "--device", "host", "--profile", os.devnull, "--json"],
+                                  stdout=null, stderr=subprocess.PIPE, check=True)
+        self.assertEqual(done.stderr, b"")
+
+    def test_no_path(self):
+        inner = self.write("in.npy", saved(np.arange(3)))
+        self.refuse(FAILURE, "cannot write: No such file", "copy", inner, "", "--device", "host")
+
     def test_standard_streams(self):
         data = saved(np.arange(5))
         done = self.succeed("copy", "/dev/stdin", "/dev/stdout", "--device", "host", input=data)
@@ -295,7 +317,7 @@ class CopyTest(BiTest):
     def test_trailing_bytes_are_a_warning(self):
         path = self.write("in.npy", saved(np.arange(5)) + b"more")
         done = self.succeed("copy", path, self.path("out.npy"), "--device", "host")
-        self.assertRegex(done.stderr.decode(), "bi: warning: .*there are 4 bytes after the elements")
+        self.assertRegex(done.stderr.decode(), "bi: warning: .*bytes after the elements are ignored: 4")
         self.assertEqual(self.read("out.npy"), saved(np.arange(5)))
 
     def test_json(self):

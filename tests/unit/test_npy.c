@@ -439,6 +439,7 @@ static void a_message_names_the_file(void **state)
 
 #ifndef _WIN32
 #define OWNER 65534
+#define GROUP 65533
 
 static char folder[] = "/tmp/bi-npy-XXXXXX";
 static char path[64];
@@ -529,6 +530,54 @@ static void permissions_are_kept(void **state)
 	assert_int_equal(chmod(folder, 0500), 0);
 	expect_no_permission(array, "cannot create a file in this directory: Permission denied");
 	assert_int_equal(chmod(folder, 0700), 0);
+	bi_view_release(array);
+}
+
+static void owner_and_group_are_kept(void **state)
+{
+	struct bi_view *array = new_saved("<i4");
+	struct stat facts, old;
+
+	(void)state;
+	if (geteuid() == 0 && chown(path, OWNER, GROUP))
+		fail_msg("user %d is not mapped into this user namespace", OWNER);
+	assert_int_equal(chmod(path, 0660), 0);
+	assert_int_equal(stat(path, &old), 0);
+	OK(bi_npy_save(array, path, &error));
+	assert_int_equal(stat(path, &facts), 0);
+	assert_int_equal(facts.st_uid, old.st_uid);
+	assert_int_equal(facts.st_gid, old.st_gid);
+	assert_int_equal(facts.st_mode & 0777, 0660);
+	bi_view_release(array);
+}
+
+/* A user of the directory replaces the file of another user, whose group is not the group of this user. */
+static void permissions_of_another_group_are_not_given(void **state)
+{
+	struct bi_view *array = new_saved("<i4");
+	struct stat facts;
+	pid_t child;
+	int status;
+
+	(void)state;
+	if (geteuid() == 0) {
+		if (chown(path, 0, GROUP))
+			fail_msg("group %d is not mapped into this user namespace", GROUP);
+		assert_int_equal(chmod(path, 0666), 0);
+		assert_int_equal(chmod(folder, 0777), 0);
+		child = fork();
+		if (child == 0) {
+			int rc = setgid(OWNER) || setuid(OWNER) ? BI_EDRIVER : bi_npy_save(array, path, &error);
+
+			bi_view_release(array);
+			_exit(rc != BI_OK);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		assert_int_equal(stat(path, &facts), 0);
+		assert_int_equal(facts.st_uid, OWNER);
+		assert_int_equal(facts.st_mode & 0777, 0606);
+	}
 	bi_view_release(array);
 }
 
@@ -655,6 +704,8 @@ int main(void)
 #ifndef _WIN32
 	const struct CMUnitTest files[] = {
 		cmocka_unit_test(permissions_are_kept),
+		cmocka_unit_test(owner_and_group_are_kept),
+		cmocka_unit_test(permissions_of_another_group_are_not_given),
 		cmocka_unit_test(links_are_followed),
 		cmocka_unit_test(a_failed_save_changes_nothing),
 		cmocka_unit_test(other_places_are_refused),

@@ -65,6 +65,22 @@ static void long_messages_are_cut(void **state)
 	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
 }
 
+static void messages_are_cut_between_characters(void **state)
+{
+	char text[] = "\xe2\x82\xac"; /* the euro sign */
+	struct bi_error err;
+
+	(void)state;
+	for (int before = 0; before < 3; before++) {
+		bi__fail(&err, BI_EINVAL, "%0*d%s", (int)sizeof(err.message) - 1 - before, 0, text);
+		assert_int_equal(strlen(err.message), sizeof(err.message) - 1 - (size_t)before);
+		assert_int_equal(err.message[strlen(err.message) - 1], '0');
+	}
+	bi__fail(&err, BI_EINVAL, "%0*d%s", (int)sizeof(err.message) - 4, 0, text);
+	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
+	assert_string_equal(err.message + sizeof(err.message) - 4, text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -72,6 +88,7 @@ int main(void)
 		cmocka_unit_test(fail_overwrites_the_error),
 		cmocka_unit_test(messages_are_one_line),
 		cmocka_unit_test(long_messages_are_cut),
+		cmocka_unit_test(messages_are_cut_between_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

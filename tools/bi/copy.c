@@ -155,7 +155,7 @@ static int load_source(struct job *job)
 	if (rc != BI_OK)
 		return report_failure(job, input_exit_code(rc), job->in_path, &err);
 	if (job->input.size > job->read)
-		say("warning: %s: there are %" PRId64 " bytes after the elements; they are ignored", job->in_path,
+		say("warning: %s: bytes after the elements are ignored: %" PRId64, job->in_path,
 		    job->input.size - job->read);
 	return EXIT_CODE_OK;
 }
@@ -411,10 +411,11 @@ const struct command command_copy = {
 		   "numpy.save would write for this array: in C order, also if IN is in Fortran\n"
 		   "order. It is written completely or not at all, and may be IN.\n"
 		   "\n"
-		   "An existing OUT is replaced and keeps its permissions; a write-protected one is\n"
-		   "refused. If OUT is a symbolic link, the file that it names is replaced; a\n"
-		   "dangling link is refused. IN may be - (standard input), OUT may be -\n"
-		   "(standard output; the summary or --json then goes to standard error).\n"
+		   "An existing OUT is replaced and keeps its permissions, and its owner and group\n"
+		   "if the process may give files away; a write-protected one is refused. If OUT is\n"
+		   "a symbolic link, the file that it names is replaced; a dangling link is refused.\n"
+		   "IN may be - (standard input), OUT may be - (standard output; the summary or\n"
+		   "--json then goes to standard error).\n"
 		   "\n"
 		   "Examples:\n"
 		   "  bi copy in.npy out.npy --device opencl --slice \"::2, ::-1\" --transpose 1,0\n"

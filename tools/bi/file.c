@@ -121,12 +121,12 @@ static char *volatile *find_slot(const char *temporary)
 	return NULL;
 }
 
-/* Returns 0 where files have no number. */
+/* Returns 0 where files have no number, and for devices: several outputs may be written to /dev/null. */
 static int is_stdout(const struct stat *info)
 {
 	struct stat out;
 
-	return !fstat(STDOUT_FILENO, &out) && out.st_dev == info->st_dev && out.st_ino == info->st_ino && out.st_ino;
+	return !S_ISCHR(info->st_mode) && !fstat(STDOUT_FILENO, &out) && out.st_dev == info->st_dev && out.st_ino == info->st_ino && out.st_ino;
 }
 
 /* Returns a name for mkstemp, "dir/.bi-XXXXXX", in the directory of the target. The caller frees it. */
@@ -172,8 +172,24 @@ static mode_t new_file_mode(void)
 	return 0666 & ~mask;
 }
 
+/*
+ * Gives the temporary file the owner, the group and the permissions of the file that it replaces, if there is one. A
+ * process without the right to give files away stays the owner; another group does not get the permissions of the old
+ * group.
+ */
+static int set_access(int fd, const struct stat *old, struct bi_error *err)
+{
+	mode_t mode = old ? old->st_mode & 0777 : new_file_mode();
+
+#ifndef _WIN32
+	if (old && fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid))
+		mode &= ~(mode_t)070;
+#endif
+	return fchmod(fd, mode) ? fail_errno(err, "cannot set the permissions") : BI_OK;
+}
+
 /* Creates the temporary file. Signals are blocked until the file is in the list of files that a signal removes. */
-static int create_temporary(struct output *output, mode_t mode, struct bi_error *err)
+static int create_temporary(struct output *output, const struct stat *old_file, struct bi_error *err)
 {
 	char *volatile *slot = find_slot(NULL);
 	char *name = temporary_name(output->target);
@@ -195,9 +211,7 @@ static int create_temporary(struct output *output, mode_t mode, struct bi_error 
 		return BI_EDRIVER;
 	}
 	output->temporary = name;
-	if (fchmod(output->fd, mode))
-		return fail_errno(err, "cannot set the permissions");
-	return BI_OK;
+	return set_access(output->fd, old_file, err);
 }
 
 static int open_target(struct output *output, struct bi_error *err)
@@ -205,6 +219,10 @@ static int open_target(struct output *output, struct bi_error *err)
 	struct stat info, link;
 	int is_dash = !strcmp(output->target, "-"), exists = !is_dash && !stat(output->target, &info), code = errno;
 
+	if (!*output->target) {
+		errno = ENOENT;
+		return fail_errno(err, "cannot write");
+	}
 	if (is_dash || (exists && is_stdout(&info))) {
 		output->is_stdout = 1;
 		output->fd = dup(STDOUT_FILENO);
@@ -219,7 +237,7 @@ static int open_target(struct output *output, struct bi_error *err)
 	} else if (exists && access(output->target, W_OK)) {
 		return fail_errno(err, "cannot write");
 	} else {
-		return create_temporary(output, exists ? info.st_mode & 0777 : new_file_mode(), err);
+		return create_temporary(output, exists ? &info : NULL, err);
 	}
 	return output->fd < 0 ? fail_errno(err, "cannot write") : BI_OK;
 }
@@ -245,7 +263,7 @@ static char *resolve_path(const char *path)
 {
 	char *whole = strcmp(path, "-") ? realpath(path, NULL) : strdup(path);
 
-	if (!whole && errno == ENOENT)
+	if (!whole && errno == ENOENT && *path)
 		whole = resolve_new_path(path);
 	return whole ? whole : strdup(path);
 }
@@ -288,7 +306,9 @@ int output_write(struct output *output, const void *bytes, size_t size, struct b
 		do
 			count = write(output->fd, from, size);
 		while (count < 0 && errno == EINTR);
-		if (count < 0)
+		if (count == 0)
+			errno = ENOSPC; /* the system takes no more bytes, and does not say why */
+		if (count <= 0)
 			return fail_errno(err, "cannot write");
 	}
 	return BI_OK;

@@ -24,6 +24,7 @@
 #define lstat stat
 #define fsync _commit
 #define fchmod(descriptor, mode) ((void)(mode), 0)
+#define fchown(descriptor, owner, group) ((void)(owner), (void)(group), 0)
 #define rename replace_file
 
 static int replace_file(const char *from, const char *to)
@@ -194,6 +195,19 @@ static int create_temporary(struct bi__output *output, unsigned mode, struct bi_
 	return fail_system(err, "cannot create a file in this directory");
 }
 
+/*
+ * Gives the new file the owner, the group and the permissions of the old one. A process without the right to give files
+ * away stays the owner; another group does not get the permissions of the old group.
+ */
+static int keep_access(int descriptor, const struct stat *old, struct bi_error *err)
+{
+	unsigned mode = old->st_mode & 0777;
+
+	if (fchown(descriptor, old->st_uid, old->st_gid) != 0 && fchown(descriptor, (uid_t)-1, old->st_gid) != 0)
+		mode &= ~070u;
+	return fchmod(descriptor, (mode_t)mode) ? fail_system(err, "cannot set the permissions") : BI_OK;
+}
+
 int bi__output_open(struct bi__output *output, const char *path, struct bi_error *err)
 {
 	struct stat facts, link;
@@ -217,8 +231,8 @@ int bi__output_open(struct bi__output *output, const char *path, struct bi_error
 		return fail_system(err, "cannot write");
 	/* Until its permissions are those of the file that it replaces, nobody else may open the new file. */
 	rc = create_temporary(output, exists ? 0600 : 0666, err);
-	if (!rc && exists && fchmod(output->descriptor, facts.st_mode & 0777) != 0)
-		rc = fail_system(err, "cannot set the permissions");
+	if (!rc && exists)
+		rc = keep_access(output->descriptor, &facts, err);
 	return rc ? bi__output_close(output, rc, err) : BI_OK;
 }
 

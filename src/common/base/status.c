@@ -44,29 +44,37 @@ static void replace_controls(char *text)
 			*c = c[1] = '?';
 }
 
+/* Copies a text without control characters. If it is too long, it is cut before a whole UTF-8 character. */
+static void copy_text(const char *text, size_t length, char *out, size_t capacity)
+{
+	if (length >= capacity)
+		for (length = capacity - 1; length && (text[length] & 0xc0) == 0x80;)
+			length--;
+	memcpy(out, text, length);
+	out[length] = '\0';
+	replace_controls(out);
+}
+
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...)
 {
+	char text[sizeof(err->message) + 1];
 	va_list args;
 
 	if (!err)
 		return status;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
 	err->status = status;
 	err->vendor = vendor;
-	va_start(args, format);
-	vsnprintf(err->message, sizeof(err->message), format, args);
-	va_end(args);
-	replace_controls(err->message);
+	copy_text(text, strlen(text), err->message, sizeof(err->message));
 	return status;
 }
 
 struct bi__quote bi__quote(const char *text, size_t length)
 {
-	struct bi__quote quote = { "" };
+	struct bi__quote quote;
 
-	if (length >= sizeof(quote.text))
-		for (length = sizeof(quote.text) - 1; length && (text[length] & 0xc0) == 0x80;)
-			length--;
-	memcpy(quote.text, text, length);
-	replace_controls(quote.text);
+	copy_text(text, length, quote.text, sizeof(quote.text));
 	return quote;
 }

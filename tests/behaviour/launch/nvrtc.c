@@ -68,6 +68,38 @@ static int check_image(const struct bi__nvrtc_image *image, int arch)
 	return wrong;
 }
 
+/* Options that NVRTC accepts, but that make nothing for the device, and those that are separated by other white space. */
+static int check_options(void)
+{
+	static const struct {
+		const char *options, *reason; /* NULL: the source compiles */
+	} cases[] = {
+		{ "-DA=1\t-DB=2\n-DC=3", NULL },
+		{ "-DA=1 -DB=2 -DC=3 -arch=sm_90", "source.options has -arch=sm_90, but the device decides" },
+		{ "-DA=1 --gpu-architecture sm_90", "source.options has --gpu-architecture, but the device decides" },
+		{ "-DA=1 -DB=2 -DC=3 -dlto", "the compiler made no PTX: source.options asks for another output" },
+	};
+	int wrong = 0;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct bi__source source = { .text = "extern \"C\" __global__ void k(int *x) { *x = A + B + C; }",
+					     .options = cases[i].options };
+		struct bi__nvrtc_image image;
+		struct bi_error err = { 0, 0, "" };
+		int rc = bi__nvrtc_compile(&source, 90, &image, &err);
+
+		if (rc != (cases[i].reason ? BI_EINVAL : BI_OK) ||
+		    (cases[i].reason && strncmp(err.message, cases[i].reason, strlen(cases[i].reason)) != 0)) {
+			printf("options \"%s\": %d %s\n", cases[i].options, rc, err.message);
+			wrong = 1;
+		}
+		free(source.log);
+		free(image.ptx);
+		free(image.code);
+	}
+	return wrong;
+}
+
 int main(int argc, char **argv)
 {
 	static const int archs[] = { 50, 52, 53, 60, 61,  62,  70,  72,  75,  80,  86,
@@ -99,6 +131,7 @@ int main(int argc, char **argv)
 		free(image.ptx);
 		free(image.code);
 	}
+	wrong |= check_options();
 	printf("%d architectures\n", compiled);
 	return wrong || compiled < (argc > 1 ? atoi(argv[1]) : 1);
 }
