@@ -145,7 +145,7 @@ static void test_number_types_of_the_source(void **state)
 	} reals[] = {
 		{ "typedef float real;", "real", "" },
 		{ "#define real float", "real", "" },
-		{ "#define x 5\n#undef x\ntypedef float real;", "real", "#define x y\n" },
+		{ "#define x 5\n#undef x\ntypedef float real;", "real", "#define x 5\n" },
 		{ "typedef float real;", "real", "// the last character is a backslash \\" },
 	};
 	const struct bi_argument value = BI_INT(3);
