@@ -5,6 +5,7 @@
 #include "common/runtime/fence.h"
 #include "common/runtime/log.h"
 #include "common/runtime/order.h"
+#include "common/runtime/points.h"
 #include "common/runtime/retire.h"
 #include "common/runtime/stream.h"
 
@@ -48,7 +49,7 @@ static void note_partner_locked(struct bi_memory *to, struct bi_memory *from, st
 
 	if (!host->backend->synchronous || other->backend->synchronous)
 		return;
-	host->partner.memory = bi__order_comes_last_locked(other, stream) ? other : NULL;
+	host->partner.memory = bi__points_come_before_locked(other, stream) ? other : NULL;
 	host->partner.epoch = other->order.epoch;
 	host->partner.stream = stream;
 }

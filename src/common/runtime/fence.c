@@ -59,6 +59,15 @@ int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *e
 	return fence->context ? bi__dispatch_poll(&fence->context->device, fence->event, 0, done, err) : BI_OK;
 }
 
+int bi__fence_check_outside(const struct bi__fence *fence, const char *what, struct bi_error *err)
+{
+	int done, rc = bi__fence_query(fence, &done, err);
+
+	if (rc || done)
+		return rc;
+	return bi__fail(err, BI_ECAPTURE, "a graph that is being captured cannot wait for %s", what);
+}
+
 int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err)
 {
 	int rc, done;

@@ -37,6 +37,12 @@ int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, stru
 /* Sets *done to 1 if the fence is complete, else to 0. Returns BI_EPRODUCER if its work failed. */
 int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *err);
 
+/*
+ * Returns BI_ECAPTURE if the fence is not complete, because a graph that is being captured cannot wait for it. `what`
+ * names the work in the message.
+ */
+int bi__fence_check_outside(const struct bi__fence *fence, const char *what, struct bi_error *err);
+
 /* Blocks the calling thread until the fence is complete, and counts the wait under `reason`. */
 int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err);
 

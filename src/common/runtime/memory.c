@@ -10,6 +10,7 @@
 #include "common/base/sized.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
+#include "common/runtime/points.h"
 #include "common/runtime/pool.h"
 #include "common/runtime/retire.h"
 #include "common/runtime/stream.h"
@@ -367,9 +368,9 @@ static int gather_and_mark_locked(struct bi_memory *memory, unsigned char *marks
 
 	if (memory->order.spread) {
 		bi__dispatch_begin(&scope, &memory->context->device);
-		rc = bi__order_gather_locked(memory, &failure);
-		if (rc && rc != BI_ECAPTURE && !bi__order_finish_points(memory)) {
-			bi__order_clear_points(memory);
+		rc = bi__points_gather_locked(memory, &failure);
+		if (rc && rc != BI_ECAPTURE && !bi__points_finish(memory)) {
+			bi__points_clear(memory);
 			rc = BI_OK;
 		}
 		bi__dispatch_end(&scope);

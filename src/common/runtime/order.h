@@ -8,36 +8,7 @@
 #ifndef BI_COMMON_RUNTIME_ORDER_H
 #define BI_COMMON_RUNTIME_ORDER_H
 
-#include "common/runtime/object.h"
-
-#define BI__STEP_STREAMS 4
-#define BI__STEP_ENDS 8
-
-/*
- * The waits and records of a step so far. A step on several memories waits once for what they share, and records one
- * event for all of them. All memories of the step are locked. Made by bi__step_on, once for the beginning and once for
- * the end.
- */
-struct bi__step {
-	struct bi_stream *stream;
-	/* The end of the context stream, and of `stream`, for private memory. A memory of the step owns it. Or NULL. */
-	struct bi__end *home, *end;
-	struct bi__fence *made; /* end: the event of a copy, which becomes the last-use event of host memory; or NULL */
-	unsigned stream_count, end_count;
-	const struct bi_stream *streams[BI__STEP_STREAMS]; /* begin: `stream` waits for them; end: they wait for it */
-	const struct bi__end *ends[BI__STEP_ENDS]; /* for which `stream` waits */
-};
-
-static inline struct bi__step bi__step_on(struct bi_stream *stream)
-{
-	struct bi__step step;
-
-	step.stream = stream;
-	step.home = step.end = NULL;
-	step.made = NULL;
-	step.stream_count = step.end_count = 0;
-	return step;
-}
+#include "common/runtime/step.h"
 
 /* Sets the state of a memory on which no work is pending. */
 void bi__order_init(struct bi__order *order);
@@ -110,21 +81,6 @@ int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct
 
 /* Does what bi__order_end_locked does, for a use with this access. */
 int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err);
-
-/*
- * Makes the home stream wait for all work on private memory on other streams. Called before other code learns of the
- * memory or its home stream, and before the end of all work is looked for. Does nothing for other memory.
- */
-int bi__order_gather_locked(struct bi_memory *memory, struct bi_error *err);
-
-/* Blocks the calling thread (`failure`) until work of private memory on other streams than its home stream is done. */
-int bi__order_finish_points(struct bi_memory *memory);
-
-/* Forgets the work on other streams than the home stream: it is complete, or the home stream waits for it. */
-void bi__order_clear_points(struct bi_memory *memory);
-
-/* Returns 1 if all other work on the memory comes before the last use on the stream. */
-int bi__order_comes_last_locked(const struct bi_memory *memory, const struct bi_stream *stream);
 
 /*
  * Checks both memories of a copy for mappings, captures and failed work, and makes `stream` wait for all work on them

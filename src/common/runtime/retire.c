@@ -6,6 +6,7 @@
 #include "common/backend/dispatch.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
+#include "common/runtime/points.h"
 #include "common/runtime/pool.h"
 #include "common/runtime/stream.h"
 
@@ -25,7 +26,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	bi_stream_release(memory->order.unrecorded);
 	bi__order_release_first_use(memory);
 	bi__fence_clear(&memory->order.last_use);
-	bi__order_clear_points(memory);
+	bi__points_clear(memory);
 	pthread_mutex_destroy(&memory->lock);
 	if (memory->release.fn) {
 		scope = bi__dispatch_pause();
@@ -92,7 +93,7 @@ static int find_end_of_work(struct bi_memory *memory, struct bi__fence *out)
 		*out = bi__order_take_last_use(memory);
 		return BI_OK;
 	}
-	if (bi__order_gather_locked(memory, NULL))
+	if (bi__points_gather_locked(memory, NULL))
 		return BI_EDRIVER;
 	if (owes_producer(memory))
 		return bi__stream_follow(memory->producer, memory->home, NULL);
@@ -164,7 +165,7 @@ static int is_deferred(const struct bi_memory *memory)
  */
 static int find_last_work(struct bi_memory *memory, struct bi__fence *out)
 {
-	if (find_end_of_work(memory, out) && (bi__stream_finish(memory->home, NULL) || bi__order_finish_points(memory)))
+	if (find_end_of_work(memory, out) && (bi__stream_finish(memory->home, NULL) || bi__points_finish(memory)))
 		memory->order.lost = 1;
 	return out->context && !has_ended(out);
 }

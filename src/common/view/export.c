@@ -5,6 +5,7 @@
 #include "common/base/checked.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
+#include "common/runtime/points.h"
 #include "common/runtime/stream.h"
 
 /* Makes the home stream wait for the events of the first use, because the consumer does not know them. */
@@ -15,7 +16,7 @@ static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 	bi__order_catch_up_locked(memory);
 	rc = bi__order_check_failed_locked(memory, err);
 	if (!rc)
-		rc = bi__order_gather_locked(memory, err);
+		rc = bi__points_gather_locked(memory, err);
 	return rc ? rc : bi__order_wait_first_use_locked(memory, err);
 }
 

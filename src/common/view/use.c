@@ -129,7 +129,7 @@ static int checks_capture_locked(const struct used *used, struct bi_stream *stre
 static int begin_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
 			     struct bi_error *err)
 {
-	struct bi__step step = bi__step_on(stream);
+	struct bi__step step = BI__STEP_ON(stream);
 	int checks = checks_capture_locked(used, stream, work), rc = BI_OK;
 
 	for (size_t i = 0; i < used->count && !rc; i++) {
@@ -176,7 +176,7 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 		rc = bi__order_check_capture_locked(step->stream, memory, NULL, err);
 	if (!rc && (memory->order.first_use.count || memory->order.last_use.context)) {
 		rc = bi__order_begin_locked(memory, step->stream, err);
-		*step = bi__step_on(step->stream); /* what waits for the stream so far does not wait for this */
+		*step = BI__STEP_ON(step->stream); /* what waits for the stream so far does not wait for this */
 	}
 	if (!rc)
 		return bi__order_end_use_locked(memory, access, step, err);
@@ -190,7 +190,7 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 static int end_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
 			   struct bi_error *err)
 {
-	struct bi__step step = bi__step_on(stream);
+	struct bi__step step = BI__STEP_ON(stream);
 	int failed = BI_OK, rc;
 
 	(void)work;

@@ -8,6 +8,7 @@
 #include "buffer_interface/binding.h"
 #include "common/runtime/fence.h"
 #include "common/runtime/order.h"
+#include "common/runtime/points.h"
 #include "raw_driver.h"
 #include "support/use.h"
 
@@ -255,9 +256,9 @@ static void row_19_a_read_that_failed_has_ended(void **state)
 	memory->order.written = (struct bi__point){ 0 };
 	memory->order.read_count = 1;
 	memory->order.reads[0] = (struct bi__point){ .stream = UINT64_MAX, .end = end };
-	assert_int_equal(bi__order_finish_points(memory), BI_OK);
+	assert_int_equal(bi__points_finish(memory), BI_OK);
 	expect_waits("failure", 1);
-	bi__order_clear_points(memory);
+	bi__points_clear(memory);
 	bi_context_release(failed.context); /* the point has no reference */
 	bi_event_release(event);
 	bi_view_release(view);
