@@ -53,8 +53,8 @@
  *   Functions that take a `stream` return when the work is enqueued or done. The comments say which functions block the
  *   calling thread until work is done. docs/ordering.md lists all waits. Each wait has a reason such as `export`, which
  *   the comments name in brackets. An allocation, copy or fill blocks (`pressure`) if the context has more retired
- *   memory than its limit (pool_limit). So work that has to wait for a later act of the calling thread can block that
- *   thread for ever.
+ *   memory than its limit (pool_limit). Do not enqueue work that waits for something that the calling thread does later:
+ *   the next call may block for that work, for ever.
  *
  * Words of ordering (docs/ordering.md has the rules)
  *   context stream  the stream that a context has from the start
@@ -206,8 +206,9 @@ BI_API int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, 
 
 /*
  * Reads a typestr ("<f4", "|b1", ">i8", "|V12", "=u2"; without the order character the order is native) or a name
- * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8"). BI_EDTYPE: the text is neither. The message
- * says so if the text means Python objects, bit fields or dates, or if no type has the size.
+ * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8", "unicode8"). The number of a name counts bytes,
+ * that of "<U2" counts characters of 4 bytes. BI_EDTYPE: the text is neither. The message says so if the text means
+ * Python objects, bit fields or dates, or if no type has the size.
  */
 BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err);
 
@@ -225,7 +226,7 @@ BI_API void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT]);
 /* Returns 1 if both are the same type, otherwise 0. */
 BI_API int bi_dtype_equal(struct bi_dtype a, struct bi_dtype b);
 
-/* Returns the kind character of the array interface, or 0 if it has none for the type. */
+/* Returns the kind character of the array interface for one lane, or 0 if it has none for the type. */
 BI_API char bi_dtype_kind(struct bi_dtype dtype);
 
 /* Layouts */
@@ -235,7 +236,8 @@ BI_API char bi_dtype_kind(struct bi_dtype dtype);
  * allocation. Fill a layout with bi_layout_init. A function that changes a layout does not change it on failure.
  * BI_EDTYPE: the item size or a member of the type is not valid. The offset of an array without elements never changes.
  * bi_layout_init and each change check that the number of elements, the dense size and each reachable offset fit into
- * int64_t, so bi_layout_size and bi_layout_nbytes never overflow.
+ * int64_t, so bi_layout_size and bi_layout_nbytes never overflow. Extents of 0 count as 1 in this check. BI_EOVERFLOW:
+ * a number does not fit.
  */
 struct bi_layout {
 	struct bi_dtype dtype;
@@ -327,10 +329,16 @@ BI_API int bi_layout_permute(struct bi_layout *layout, const int *axes, struct b
 /* Reverses one axis; negative axes count from the end. */
 BI_API int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err);
 
-/* Reshapes in C order. One extent may be -1. BI_EUNSUPPORTED: the result would need a copy. */
+/*
+ * Reshapes in C order. One extent may be -1. BI_EINVAL: the number of elements would differ. BI_EUNSUPPORTED: the result
+ * would need a copy.
+ */
 BI_API int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err);
 
-/* Broadcasts like NumPy's broadcast_to: extents of 1 are repeated with stride 0, and new axes come first. */
+/*
+ * Broadcasts like NumPy's broadcast_to: extents of 1 are repeated with stride 0, and new axes come first. BI_EINVAL: the
+ * shape does not fit.
+ */
 BI_API int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err);
 
 /*
@@ -340,9 +348,10 @@ BI_API int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t
 BI_API int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error *err);
 
 /*
- * Changes the element type without changing bytes, like ndarray.view. Either the new type has the old item size, or the
- * last axis has no gaps and its number of bytes is a multiple of the new item size. `descr` is NULL, or a text that
- * outlives the layout. With a descr, `dtype` is VOID and has the size of all fields together.
+ * Changes the element type without changing bytes, like ndarray.view. The new type has the old item size; or there is an
+ * axis, the last axis has no gaps, and a smaller new item size divides the old one, or a larger one divides the bytes of
+ * the last axis. BI_EDTYPE: none of this holds. `descr` is NULL, or a text that outlives the layout. With a descr,
+ * `dtype` is VOID and has the size of all fields together.
  */
 BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const char *descr,
 				 struct bi_error *err);
@@ -385,9 +394,9 @@ enum bi_plan_kind {
 /*
  * A copy in canonical form: a nest of loops that moves `unit` bytes each time. Extents of 1 are removed, the
  * destination is written forwards, its strides fall from axis to axis, axes that continue each other are joined, and
- * elements that are neighbours on both sides form one unit. Two pairs of layouts that move the same bytes have the same
- * plan, but pairs with another size of an element may have ROWS instead of STRIDED. The exception is a destination with
- * interleaved axes, which no view of a dense array has.
+ * elements that are neighbours on both sides form one unit. The plan depends only on the bytes that move, with two
+ * exceptions. If the sizes of the elements differ, one plan may be ROWS and the other STRIDED. A destination with
+ * interleaved axes may have several plans; no view of a dense array has such axes.
  */
 struct bi_plan {
 	int kind;                       /* enum bi_plan_kind */
@@ -475,6 +484,7 @@ struct bi_device {
  * Writes up to `capacity` devices, and the number of all entries into *count. The list begins with the devices that can
  * be used, the best first; "#2" means position 2 of this list. One entry for each backend, OpenCL platform and device
  * that cannot be used follows, with the reason. A missing driver is no failure. `devices` may be NULL if capacity is 0.
+ * The list has at most 64 entries; further devices are left out.
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 
@@ -572,9 +582,11 @@ struct bi_options {
 #define BI_OPTIONS_INIT { sizeof(struct bi_options), NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL }
 
 /*
- * Opens a device, or adopts a context. `options` may be NULL. Ownership of release_data is transferred. BI_ENODEVICE:
- * no device fits the device string; the message has every reason. A CUDA driver may block until pending work of the
- * CUcontext is complete, because it loads the library's kernels. Owned.
+ * Opens a device, or adopts a context. `options` may be NULL. Ownership of release_data is transferred. "auto" and "gpu"
+ * try one device after the other; any other string tries the first device that fits. BI_ENODEVICE: no device fits the
+ * device string; the message has the reasons as far as there is room, and bi_devices has all of them. BI_EUNSUPPORTED:
+ * options->memory is BI_MEMORY_UNIFIED, and the device has none. Other failures are those of the driver. A CUDA driver
+ * may block until pending work of the CUcontext is complete, because it loads the library's kernels. Owned.
  */
 BI_API int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err);
 /*
@@ -586,17 +598,22 @@ BI_API int bi_context_open(const struct bi_options *options, struct bi_context *
  * contexts with its parent, and each of its calls opens one.
  */
 BI_API int bi_context_shared(const char *device, struct bi_context **out, struct bi_error *err);
+/* Returns its argument, which gets one more reference. */
 BI_API struct bi_context *bi_context_retain(struct bi_context *context);
 /*
  * The last release closes the context: it blocks the calling thread until the work of retired memories is done
- * (`close`). A host memory that the device worked on counts as a reference until the library sees the end of that work:
- * in bi_view_synchronize, a mapping, or the next use.
+ * (`close`). Streams, events, memories, views and programs hold a reference, so the last release of one of these may
+ * close the context too. Host memory holds a reference while a device of the context works on it, until
+ * bi_view_synchronize, a mapping or the next use sees the end of that work.
  */
 BI_API void bi_context_release(struct bi_context *context);
 
 /* Returns the device. Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);
-/* Returns one line with newline for each better device that "auto" passed over: the reason. "" if none. Borrowed. */
+/*
+ * After "auto" and "gpu", returns one line with newline for each device that did not open, and for each backend, platform
+ * and device that cannot be used: its device string and the reason. "" if there is none. Borrowed.
+ */
 BI_API const char *bi_context_notes(const struct bi_context *context);
 /* Returns the context stream. It is in-order, and the home stream of memory allocated in the context. Borrowed. */
 BI_API struct bi_stream *bi_context_stream(const struct bi_context *context);
@@ -664,7 +681,9 @@ BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct b
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);
+/* Returns its argument, which gets one more reference. The references of a context stream are those of its context. */
 BI_API struct bi_stream *bi_stream_retain(struct bi_stream *stream);
+/* The last release of a wrapped out-of-order queue may block until its work is done (`close`; docs/ordering.md, 16.1). */
 BI_API void bi_stream_release(struct bi_stream *stream);
 /* Returns the context. Borrowed. */
 BI_API struct bi_context *bi_stream_context(const struct bi_stream *stream);
@@ -672,7 +691,11 @@ BI_API struct bi_context *bi_stream_context(const struct bi_stream *stream);
 BI_API uintptr_t bi_stream_handle(const struct bi_stream *stream);
 /* Blocks the calling thread until all work on the stream is done. BI_EPRODUCER: foreign work has failed. */
 BI_API int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err);
-/* Makes later work on `stream` wait for the work that is now on each of `others`. */
+/*
+ * Makes later work on `stream` wait for the work that is now on each of `others`. BI_EINVAL: one of them belongs to
+ * another native context. BI_ECAPTURE: one belongs to another graph capture. After a failure `stream` may wait for some
+ * of them. `others` may be NULL if `count` is 0.
+ */
 BI_API int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, size_t count,
 			  struct bi_error *err);
 /*
@@ -685,14 +708,16 @@ BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, stru
 BI_API int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_error *err);
 /*
  * Wraps a cl_event of this context or a recorded CUevent. The library retains a cl_event. The caller keeps a CUevent
- * alive. The queue of a cl_event must have been flushed. Owned.
+ * alive. The queue of a cl_event must have been flushed. BI_EINVAL: the handle is 0, or the cl_event belongs to another
+ * context. BI_EUNSUPPORTED: the host has no events to wrap. Owned.
  */
 BI_API int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err);
+/* Returns its argument, which gets one more reference. */
 BI_API struct bi_event *bi_event_retain(struct bi_event *event);
 BI_API void bi_event_release(struct bi_event *event);
 /* Returns the cl_event or CUevent, or 0 on the host. Borrowed. */
 BI_API uintptr_t bi_event_handle(const struct bi_event *event);
-/* Writes 1 into *done if the event is complete, otherwise 0. BI_EPRODUCER: the work has failed. */
+/* Writes 1 into *done if the event is complete, otherwise 0. BI_EPRODUCER: the work has failed, and has ended. */
 BI_API int bi_event_query(struct bi_event *event, int *done, struct bi_error *err);
 /* Blocks the calling thread until the event is complete. BI_EPRODUCER: the work has failed. */
 BI_API int bi_event_synchronize(struct bi_event *event, struct bi_error *err);
@@ -737,8 +762,8 @@ struct bi_foreign {
 	size_t event_count;
 	/*
 	 * Called once when the memory is freed, at the latest when the context is closed; or NULL. Ownership of
-	 * release_data is transferred. It should not be a reference to the context: pending work can delay the callback
-	 * until the context closes, and the reference would keep the context open.
+	 * release_data is transferred. release_data should hold no reference to the context: pending work can delay the
+	 * callback until the context closes, and the reference would keep the context open.
 	 */
 	bi_release_fn release;
 	void *release_data;
@@ -753,12 +778,16 @@ struct bi_foreign {
  * of the sub-buffer. BI_EINVAL: it is no buffer, or belongs to another context. BI_EBOUNDS: it is smaller than nbytes.
  * A number that is not a live cl_mem crashes the driver and cannot be checked.
  *
+ * SVM pointer: nbytes is needed. Other kinds of handles than those of the context are BI_EUNSUPPORTED, or BI_EINVAL on
+ * the host. Only a cl_mem has a reference to steal: BI_WRAP_STEAL has no effect on other kinds.
+ *
  * CUDA pointer: checked with the driver. BI_EINVAL: CUDA does not know the memory, or it belongs to another device or
  * context. BI_EBOUNDS: it ends before nbytes. Pinned, registered and managed memory has a host pointer. Device memory
  * may consist of several mapped ranges that follow each other.
  */
 BI_API int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
 			  struct bi_error *err);
+/* Returns its argument, which gets one more reference. */
 BI_API struct bi_memory *bi_memory_retain(struct bi_memory *memory);
 /*
  * The last release frees the memory immediately if nothing is pending on it or if its producer named a stream.
@@ -833,6 +862,7 @@ BI_API int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *
 BI_API int bi_view_broadcast(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
 			     struct bi_error *err);
 BI_API int bi_view_field(const struct bi_view *view, const char *name, struct bi_view **out, struct bi_error *err);
+/* Copies descr. Owned. */
 BI_API int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const char *descr,
 			       struct bi_view **out, struct bi_error *err);
 
@@ -888,9 +918,9 @@ struct bi_use {
  *     rc = bi_use_end(stream, uses, 2, &err);
  *
  * bi_use_begin: work enqueued on `stream` from now on runs after all work on each of the memories. bi_use_end: later
- * work on each of the memories runs after all work that is now on `stream`. Neither function blocks the calling thread
- * for device memory. Up to 32 memories are one step: `stream` waits once for what they share (docs/ordering.md, rows 8
- * and 9).
+ * work on each of the memories runs after all work that is now on `stream`. bi_use_begin blocks the calling thread only
+ * for host memory, bi_use_end only if the driver refuses to record the order (`failure`). Up to 32 memories are one step:
+ * `stream` waits once for what they share (docs/ordering.md, rows 8 and 9).
  *
  * Uses that only read memory which the library allocated and never exported do not wait for each other on the streams
  * of its context (docs/ordering.md, row 38). So a use that writes must say so. All other memory is ordered as if every
@@ -902,8 +932,8 @@ struct bi_use {
  *
  * If bi_use_begin fails, the stream may already wait for some of the memories. Nothing has to be undone. If bi_use_end
  * fails for one memory, the order of the remaining memories is still recorded. With BI_EPRODUCER and BI_ECAPTURE the
- * order of the memory that failed is not recorded: synchronise the stream before you release this memory. BI_ECAPTURE
- * may come as late as bi_use_end, because bi_use_begin asks the driver nothing if `stream` waits for nothing.
+ * order of the memory that failed is not recorded: synchronise the stream before you release this memory. bi_use_begin
+ * does not query captures if `stream` has nothing to wait for. Then bi_use_end returns BI_ECAPTURE.
  */
 BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
@@ -930,14 +960,16 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
  * MiB if no other work can be pending on either side (docs/ordering.md, row 36; the environment variable
  * BI_INLINE_LIMIT sets the size in bytes).
  *
- * BI_EBUSY: a memory is mapped. BI_EPRODUCER: work of a producer that must come first has failed. If the driver fails
- * during the operation, later work is still ordered, and the contents of the destination are undefined.
+ * BI_EBUSY: a memory is mapped for writing, or the operation writes to a memory that is mapped for reading.
+ * BI_EPRODUCER: work of a producer that must come first has failed. If the driver fails during the operation, later work
+ * is still ordered, and the contents of the destination are undefined.
  */
 
 /*
  * Copies the bytes of all elements: dst[...] = src[...]. Shapes and item sizes are equal; strides and memories are
  * arbitrary. If source and destination overlap, the result is as if the source had been copied aside first.
- * BI_EREADONLY: `dst` is read-only. BI_EOVERLAP: two elements of `dst` share bytes.
+ * BI_EINVAL: the shapes differ. BI_EDTYPE: the item sizes differ. BI_EREADONLY: `dst` is read-only. BI_EOVERLAP: two
+ * elements of `dst` share bytes.
  *
  * Two kinds of copies go through staging buffers in chunks of a few megabytes: copies between two contexts that share
  * no events, and strided copies between the host and a device that copies only dense bytes. They block the calling
@@ -972,17 +1004,21 @@ BI_API int bi_view_to_device(const struct bi_view *view, struct bi_context *cont
  */
 BI_API int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *stream, struct bi_error *err);
 
-/* Read and write one element; `index` as in bi_layout_element. Reading blocks the calling thread (`value`). */
+/*
+ * Read and write one element; `index` as in bi_layout_element. Reading blocks the calling thread (`value`). BI_EBOUNDS:
+ * there is no such element. BI_EREADONLY: the view is read-only.
+ */
 BI_API int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err);
 BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element,
 			       struct bi_error *err);
 
 /*
  * Copy the whole array from and to dense bytes in C order. BI_EBOUNDS: `nbytes` is not the dense size of the array.
+ * BI_EREADONLY, BI_EOVERLAP: as for the destination of bi_copy.
  * Both block the calling thread (`value`), so the caller may use the bytes afterwards. No enqueued work may use the
  * bytes when the function is called. The same holds for the bytes of bi_view_get_element and bi_view_set_element.
  *
- * BI_EUNFINISHED (bi_view_get_element, bi_view_read, bi_view_write): the driver failed after work had been enqueued, and
+ * BI_EUNFINISHED (these functions, bi_view_get_element, bi_views_read and bi_views_write): the driver failed after work had been enqueued, and
  * refused to wait for it, so the device may still read or write the bytes. The bytes must stay valid, the caller must
  * not write them, and after bi_view_get_element or bi_view_read must not read them, until a call of bi_view_synchronize
  * for the same view returns BI_OK, or until the process ends. With every other status no work uses the bytes when the
@@ -1001,7 +1037,8 @@ struct bi_transfer {
 /*
  * Do bi_view_write and bi_view_read for several arrays. Up to 32 copies are enqueued before the calling thread waits,
  * so the call takes one wait for 32 arrays instead of one for each. All arguments are checked before anything is
- * enqueued. If an array fails, those behind it may have been copied or not. `transfers` may be NULL if `count` is 0.
+ * enqueued. If an array fails, those behind it may have been copied or not. After BI_EUNFINISHED, the rules above hold
+ * for each array of the call. `transfers` may be NULL if `count` is 0.
  */
 BI_API int bi_views_write(const struct bi_transfer *transfers, size_t count, struct bi_error *err);
 BI_API int bi_views_read(const struct bi_transfer *transfers, size_t count, struct bi_error *err);
@@ -1015,7 +1052,8 @@ enum bi_map_mode {
 /*
  * Makes the bytes of a view accessible to the CPU. Blocks the calling thread until pending work is complete (`map`).
  * Memory with a host pointer is used in place. The driver maps any other memory; on CUDA it is copied to pinned memory
- * and back.
+ * and back. A mapping without elements maps nothing, and succeeds. BI_EREADONLY: the mode has WRITE, and the view is
+ * read-only. BI_EINVAL: the mode has DISCARD without WRITE, or with READ. BI_ECAPTURE: the home stream is being captured.
  *
  * While a memory is mapped for reading, the library may read it and map it again for reading. While it is mapped for
  * writing, each copy, fill, element access, bi_use_begin, export and further mapping fails with BI_EBUSY. Both rules
@@ -1063,7 +1101,8 @@ enum bi_import_flag {
  * exchange->release is NULL afterwards, and the producer's release is called when the memory is freed. Owned.
  *
  * `context` must reach the memory: any context for host memory, the same cl_context for a cl_mem, the same device for
- * CUDA memory. BI_EINVAL: it does not. BI_EVERSION: the version is not known. BI_EDTYPE: the element type is not known.
+ * CUDA memory. BI_EINVAL: it does not, or the structure contradicts itself or was released. BI_EVERSION: the version or
+ * struct_size is not known. BI_EOVERFLOW: an offset does not fit. BI_EDTYPE: the element type is not known.
  * BI_EBOUNDS: an element lies outside of the memory. BI_EUNSUPPORTED: a flag below bit 16 or a kind is not known. If
  * bi_view_export of this library made the struct, the result is another view of the same memory, and the struct is
  * released immediately.

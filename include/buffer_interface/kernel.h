@@ -1,5 +1,5 @@
 /*
- * Kernels that one source text defines for OpenCL C 1.2, CUDA C++ and C11.
+ * Kernels that one source text defines for OpenCL C 1.2, CUDA C++ and C11 with the extensions of GCC and Clang.
  *
  * The library puts this header in front of the text that bi_program_build compiles. A program that also runs its kernels
  * on the host includes this header, and then the same text, as C. launch.h has an example.

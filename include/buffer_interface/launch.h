@@ -41,11 +41,12 @@ struct bi_host_kernel;
 struct bi_program_source {
 	size_t struct_size;             /* set by BI_PROGRAM_SOURCE_INIT */
 	const char *text;               /* OpenCL, CUDA: the source, which the library puts behind kernel.h; or NULL */
-	const char *options;            /* for the compiler, separated by blanks, not quoted, such as "-DN=4"; or NULL */
+	const char *options;            /* for the compiler, separated by blanks, not quoted, such as "-DN=4"; or NULL.
+					   Borrowed for the call. The host ignores them */
 	const struct bi_host_kernel *const *functions; /* host: the kernels; outlive the program; or NULL */
 	size_t function_count;
 	const void *image;              /* CUDA: PTX that ends with a NUL, or machine code; used instead of `text`; or NULL */
-	char *log;                      /* receives the compiler's log, also after success; or NULL */
+	char *log;                      /* receives the compiler's log with its NUL, also after success; or NULL */
 	size_t log_capacity;            /* bytes at `log`; a longer log is cut */
 };
 
@@ -146,6 +147,10 @@ static inline struct bi_argument bi_argument_number(size_t nbytes, char type_cla
 	return argument;
 }
 
+/*
+ * Values of BI_VALUE parameters. The size of the value is that of the parameter, and its class too. A value of another
+ * size than these, such as a short, is passed by its address: bi_argument_bytes(&value, sizeof(value)).
+ */
 static inline struct bi_argument bi_argument_int32(int32_t value)
 {
 	struct bi_argument argument = bi_argument_number(sizeof(value), 'i');
@@ -201,15 +206,20 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  * Enqueues a kernel. `stream` NULL: the context stream of the program's context. The host runs the kernel before the
  * call returns, on the threads of bi_threads. Arguments are in the order of the kernel's parameters.
  *
- * Every argument is checked before anything is enqueued. BI_EINVAL: the number of arguments, or the kind, the size or
- * the class of one is not the kernel's; an array for BI_IN, BI_OUT or BI_INOUT is not dense in C order; numbers of an
- * array do not begin at multiples of their size, such as those of a packed structure (types that the source defines are
- * not checked; neither is the address behind a cl_mem over host memory); the device cannot use the memory of an array;
- * the stream belongs to another native context or device; an extent of the grid is not positive; a group does not
- * divide the grid, or is larger than the device allows; the grid has more groups along an axis than the device allows
- * (CUDA: 65535 along y and z); grid.group is 0 for a BI_GROUP_KERNEL, whose local memory and barriers need groups of a
- * known size; local memory is larger than the device allows. BI_EREADONLY: the kernel writes to a read-only view.
- * BI_EBUSY: a memory is mapped for writing, or is mapped and the kernel writes to it. BI_EPRODUCER: work of a producer
+ * Every argument is checked before anything is enqueued. BI_EINVAL:
+ *
+ *   - The number of arguments is not the kernel's, or the kind, the size, the class, the rank or the access of one.
+ *   - An array for BI_IN, BI_OUT or BI_INOUT is not dense in C order, or the bytes of its numbers are swapped.
+ *   - Numbers of an array do not begin at multiples of their size, such as those of a packed structure. Structures and
+ *     vectors are not checked, and neither is the address behind a cl_mem over host memory.
+ *   - The device cannot use the memory of an array, or the stream belongs to another native context or device.
+ *   - The grid has not 1 to 3 axes, an extent is not positive, or there are more than INT64_MAX items.
+ *   - A group does not divide the grid, or is larger than the device allows, or there are more groups along an axis than
+ *     the device allows (CUDA: 65535 along y and z).
+ *   - grid.group is 0 for a BI_GROUP_KERNEL, whose local memory and barriers need groups of a known size.
+ *   - Local memory is no multiple of its type, or larger than the device allows. On the host, BI_ENOMEM: there is no room.
+ *
+ * BI_EREADONLY: the kernel writes to a read-only view. BI_EBUSY: a memory is mapped for writing, or is mapped and the kernel writes to it. BI_EPRODUCER: work of a producer
  * that the launch waits for has failed. BI_ECAPTURE: the stream and the home stream of an array do not belong to the
  * same graph capture, or work before the capture is not complete. The kernel is not enqueued then.
  *

@@ -35,12 +35,12 @@ BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_v
 
 /*
  * Writes an array to a file. A regular file is written completely or not at all: it is written under another name in
- * the same directory, and then renamed to `path`, so an old file stays until the new one is complete. The new file has
- * the permissions of the file that it replaces, and its owner and group if the process may give files away; without the
- * old group it has no permissions for the group. Access lists are not kept, and other hard links keep the old file.
- * Symbolic links are followed. A link to a missing file is refused, and
- * so is a write-protected file. A process that is killed meanwhile leaves a file whose name begins with ".bi-". A pipe
- * or a device is written directly.
+ * the same directory, and then renamed to `path`, so an old file stays until the new one is complete. The new file gets
+ * the permissions, the owner and the group of the old one. If the process may not set the owner, it becomes the owner. If
+ * it may not set the group, the group gets no permissions. Access lists are not kept, and other hard links keep the old
+ * file. If there was no file, the mode is 0666 less the umask. Symbolic links are followed. A link to a missing file is
+ * refused, and so is a write-protected file. A process that is killed meanwhile leaves a file whose name begins with
+ * ".bi-". A pipe or a device is written directly.
  *
  * If the program ignores SIGXFSZ and SIGPIPE, a file that grows too large and a closed pipe are BI_EDRIVER. Otherwise
  * these signals end the process.
@@ -82,8 +82,8 @@ typedef int (*bi_npy_write_fn)(void *data, const void *bytes, size_t nbytes, str
 
 /*
  * Does what bi_npy_save does, for a file that the caller writes: `write` is called as the functions of a source are,
- * first with the whole header, then with parts of the elements of at most 16 MiB. The memory is mapped for reading
- * meanwhile.
+ * first with the whole header, then with parts of the elements of at most 16 MiB. The memory, or the dense copy that is
+ * made of it, is mapped for reading meanwhile.
  */
 BI_API int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, struct bi_error *err);
 

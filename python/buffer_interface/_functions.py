@@ -54,7 +54,7 @@ def shared_empty(shape, dtype="float64"):
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """Returns an array of a library with DLPack, on `device` if it is given. The arguments are those of asarray()."""
+    """Returns an array of a library with DLPack, on `device` if it is given. `device` and `copy` are as in asarray()."""
     array = buffer_interface(x, protocol="dlpack")
     return asarray(array, device=device, copy=copy)
 
