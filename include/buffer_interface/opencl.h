@@ -1,6 +1,8 @@
 /*
  * Typed access to OpenCL handles, for programs that have the Khronos headers. All functions are inline translations to
  * functions of buffer_interface.h, whose rules about errors, NULL, ownership and threads hold.
+ *
+ * A program that uses OpenCL above 1.2 defines CL_TARGET_OPENCL_VERSION before it includes this header.
  */
 #ifndef BUFFER_INTERFACE_OPENCL_H
 #define BUFFER_INTERFACE_OPENCL_H

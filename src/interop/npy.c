@@ -172,7 +172,7 @@ int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, 
 {
 	struct bi_layout layout;
 	struct bi_view *dense;
-	struct header header;
+	struct header header = { NULL, 0 };
 	int rc;
 
 	if (!view || !write)

@@ -70,18 +70,6 @@ static uint64_t cache_key(cl_device_id device)
 	return hash;
 }
 
-char *bi__opencl_build_log(cl_program program, cl_device_id device)
-{
-	size_t size = 0;
-	char *log;
-
-	bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
-	log = size ? calloc(1, size + 1) : NULL;
-	if (log)
-		bi__cl->GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
-	return log;
-}
-
 /* The message of a failure quotes the beginning of the compiler's log. */
 static int build_program(cl_program program, cl_device_id device, struct bi_error *err)
 {

@@ -63,8 +63,7 @@ static int copy_host_box(const struct bi__opencl_job *job, const struct bi__rect
 	if (copy.writes)
 		return bi__cl_check(bi__cl->EnqueueWriteBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
 								   in_buffer->row, in_buffer->slice, on_host->row,
-								   on_host->slice, copy.host, 0, NULL,
-								   job->event),
+								   on_host->slice, copy.host, 0, NULL, job->event),
 				    "clEnqueueWriteBufferRect", err);
 	return bi__cl_check(bi__cl->EnqueueReadBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
 							  in_buffer->row, in_buffer->slice, on_host->row,
@@ -133,9 +132,9 @@ static int enqueue_native(const struct bi__opencl_job *job, struct native *nativ
 	const void *place = &native->linked;
 	cl_mem buffer = linked ? (cl_mem)linked->cookie : NULL;
 
-	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->queue, run_native, native, sizeof(*native),
-							linked != NULL, linked ? &buffer : NULL, linked ? &place : NULL,
-							after != NULL, after, event),
+	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->queue, run_native, native, sizeof(*native), linked != NULL,
+							linked ? &buffer : NULL, linked ? &place : NULL, after != NULL,
+							after, event),
 			    "clEnqueueNativeKernel", err);
 }
 
@@ -197,18 +196,17 @@ static int copy_mapped(const struct bi__opencl_job *job, struct native *native, 
 	cl_int code;
 	int rc, unmapped;
 
-	native->src = bi__cl->EnqueueMapBuffer(job->queue, source, CL_FALSE, CL_MAP_READ, src->origin,
-					       src->nbytes, 0, NULL, &mapped, &code);
+	native->src = bi__cl->EnqueueMapBuffer(job->queue, source, CL_FALSE, CL_MAP_READ, src->origin, src->nbytes, 0,
+					       NULL, &mapped, &code);
 	if (code != CL_SUCCESS && !is_mappable(source))
 		return copy_blocks(job, err);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clEnqueueMapBuffer", err);
 	native->plan.dst_offset += (int64_t)dst->origin;
 	rc = enqueue_native(job, native, dst, &mapped, &moved, err);
-	unmapped =
-		bi__cl_check(bi__cl->EnqueueUnmapMemObject(job->queue, source, (void *)(uintptr_t)native->src,
-							   1, rc ? &mapped : &moved, NULL),
-			     "clEnqueueUnmapMemObject", rc ? NULL : err);
+	unmapped = bi__cl_check(bi__cl->EnqueueUnmapMemObject(job->queue, source, (void *)(uintptr_t)native->src, 1,
+							      rc ? &mapped : &moved, NULL),
+				"clEnqueueUnmapMemObject", rc ? NULL : err);
 	bi__cl->ReleaseEvent(mapped);
 	if (rc)
 		return rc;
@@ -295,8 +293,8 @@ static int copy_through_buffer(const struct bi__opencl_job *job, struct bi_error
 	cl_int code;
 	int rc;
 
-	buffer = bi__cl->CreateBuffer(job->opencl->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-				      block.nbytes, (void *)(uintptr_t)job->src->host, &code);
+	buffer = bi__cl->CreateBuffer(job->opencl->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, block.nbytes,
+				      (void *)(uintptr_t)job->src->host, &code);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clCreateBuffer", err);
 	block.cookie = (uintptr_t)buffer;

@@ -35,6 +35,19 @@ char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what
 /* Returns the log of the last build of the program, which the caller frees, or NULL. */
 char *bi__opencl_build_log(cl_program program, cl_device_id device);
 
+/* The source of a program, and the options of its compiler. */
+struct bi__opencl_source {
+	char *text, *options;
+};
+
+/* Compiles the text followed by `more`. After a failure of the compiler, *out is a program that only has a log. */
+cl_int bi__opencl_compile(const struct bi__opencl *opencl, const struct bi__opencl_source *source, const char *more,
+			  cl_program *out);
+
+/* Sets out->parameters, which is allocated, also on failure, and out->count. The options contain -cl-kernel-arg-info. */
+int bi__opencl_read_signature(const struct bi__opencl *opencl, const struct bi__opencl_source *source, cl_kernel kernel,
+			      struct bi__kernel *out, struct bi_error *err);
+
 /* A copy or fill. */
 struct bi__opencl_job {
 	struct bi__opencl *opencl;

@@ -81,13 +81,18 @@ def install_from_pypi():
     return environment
 
 
+def soname():
+    """The name under which programs look for the shared library."""
+    return next(line.split()[0] for line in run(["ldd", BUILD / "bi"]).stdout.splitlines() if "libbufferinterface" in line)
+
+
 def install_release(driver):
     """A root folder with another Debian release and the driver."""
     root = debian.install_release(driver.release, ["ocl-icd-libopencl1", driver.package, *debian.FOR_PYTHON])
     (root / "bi").mkdir(exist_ok=True)
     for program in PROGRAMS:
         shutil.copy(BUILD / program, root / "bi")
-    shutil.copy(BUILD / "libbufferinterface.so.0", root / "bi")
+    shutil.copy(next(BUILD.glob("libbufferinterface.so.*.*.*")), root / "bi" / soname())
     # The suites are linked with this system's cmocka, of which another release may have another version.
     linked = run(["ldd", BUILD / "tests/contract"]).stdout.splitlines()
     shutil.copy(next(line.split()[2] for line in linked if "libcmocka" in line), root / "bi")

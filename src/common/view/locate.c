@@ -23,7 +23,7 @@ static int set_location(const struct bi__origin *origin, const char *name, struc
 int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err)
 {
 	struct bi__origin origin = { 0, 0 };
-	const char *name;
+	const char *name = NULL;
 	int rc = check_handle(handle, out, err);
 
 	/* A host pointer belongs to no device. */
@@ -37,7 +37,7 @@ int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_locat
 int bi_locate_queue(enum bi_order_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err)
 {
 	struct bi__origin origin = { 0, 0 };
-	const char *name;
+	const char *name = NULL;
 	int rc = check_handle(queue, out, err);
 
 	if (!rc)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs into a new prefix, moves it, and builds a program on it twice: pkg-config, and find_package. Then configures
-# the library for folders outside of the prefix, and as a part of another project.
+# the library for folders outside of the prefix, and builds and installs it as a part of another project.
 #     install.sh CMAKE BUILD_DIR CONSUMER_DIR CC SOURCE_DIR
 set -eu
 cmake=$1 build=$2 consumer=$3 cc=$4 source=$5
@@ -59,19 +59,44 @@ must 'libdir=/opt/p/lib64' "$work/absolute/bufferinterface.pc"
 must 'includedir=/opt/include' "$work/absolute/bufferinterface.pc"
 must '$ORIGIN/../lib64' "$work/absolute/cmake_install.cmake"
 
+must_not() {
+    if grep -qF -e "$1" "$2"; then
+        echo "FAILED: $2 has a line with '$1'"
+        exit 1
+    fi
+}
+
+# Another project, with targets and rules of its own: C90, no build type, one file for many, warnings of every file.
 mkdir "$work/parent"
+cp "$consumer/main.c" "$work/parent"
 cat >"$work/parent/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.25)
 project(parent C)
 include(GNUInstallDirs)
 add_custom_target(manifest)
 add_custom_target(bi)
+set(CMAKE_C_STANDARD 90)
+set(CMAKE_UNITY_BUILD ON)
 add_subdirectory("$source" library)
+add_executable(program main.c)
+target_link_libraries(program PRIVATE BufferInterface::bufferinterface)
 END
-"$cmake" -S "$work/parent" -B "$work/part" -DCMAKE_C_COMPILER="$cc" >"$work/part.log"
-must 'libbufferinterface.a' "$work/part/library/cmake_install.cmake"
-if grep -q 'README\.md' "$work/part/library/cmake_install.cmake"; then
-    echo "FAILED: a project with the library as a part installs the library's README.md among its own pages"
-    exit 1
-fi
+"$cmake" -S "$work/parent" -B "$work/part" -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="-O2 -Wall -Wextra -Werror" \
+    -DCMAKE_INSTALL_PREFIX="$work/part prefix" >"$work/part.log"
+"$cmake" --build "$work/part" -j2 >"$work/part.build.log" 2>&1 || { cat "$work/part.build.log"; exit 1; }
+expect "part of another project" "$("$work/part/program")"
+"$cmake" --install "$work/part" >"$work/part.install.log"
+must 'libbufferinterface.a' "$work/part.install.log"
+must_not 'README.md' "$work/part.install.log"
+must_not '/bin/bi' "$work/part.install.log"
+"$cmake" -S "$consumer" -B "$work/on_part" -DCMAKE_PREFIX_PATH="$work/part prefix" -DCMAKE_C_COMPILER="$cc" >"$work/on_part.log"
+"$cmake" --build "$work/on_part" >"$work/on_part.build.log"
+expect "find_package, installed by another project" "$("$work/on_part/shared")"
+
+# Both names mean the static library if there is no shared one.
+for option in BI_HIDDEN=ON BUILD_SHARED_LIBS=OFF; do
+    "$cmake" -S "$work/parent" -B "$work/$option" -DCMAKE_C_COMPILER="$cc" "-D$option" >"$work/option.log"
+    must_not 'libbufferinterface.so' "$work/$option/library/cmake_install.cmake"
+    must 'libbufferinterface.a' "$work/$option/CMakeFiles/program.dir/link.txt"
+done
 echo "absolute folders, part of another project: right"
