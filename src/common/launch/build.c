@@ -49,8 +49,8 @@ static void copy_log(const struct bi_program_source *wanted, const char *log)
 #define BLANKS " \r\n\t"
 
 /*
- * Returns the first line of the log that names an error, or the first line with text. Compilers write "error:
- * source:3:32: ...", "source:3:32: error: ...", "source(3): error: ..." or "ptxas error   : ...".
+ * Returns the first line of the log that names an error, or NULL. Compilers write "error: source:3:32: ...",
+ * "source:3:32: error: ...", "source(3): error: ..." or "ptxas error   : ...".
  */
 static const char *find_error(const char *log)
 {
@@ -61,25 +61,31 @@ static const char *find_error(const char *log)
 			break;
 	while (line && line > log && line[-1] != '\n')
 		line--;
-	return line ? line : log + strspn(log, BLANKS);
+	return line;
 }
 
 /* Adds the log of a build that failed to its message. */
 static int fail_with_log(const struct bi__source *source, int status, const struct bi_error *failed,
 			 struct bi_error *err)
 {
-	const char *line = source->log ? find_error(source->log) : "";
+	const char *log = source->log ? source->log : "", *error = find_error(log);
+	const char *line = error ? error : log + strspn(log, BLANKS);
 	int length = (int)strcspn(line, "\n");
 
 	if (!source->is_refused)
 		return bi__fail_vendor(err, status, failed->vendor, "%s%s%.*s", failed->message, length ? ": " : "",
 				       length, line);
-	if (length)
+	if (error)
 		return bi__fail_vendor(err, BI_EINVAL, failed->vendor, "the source does not compile: %.*s", length,
 				       line);
+	/* Intel's compiler says only "Compilation failed" of a wrong option. */
+	if (!length) {
+		line = failed->message;
+		length = (int)strlen(line);
+	}
 	return bi__fail_vendor(err, BI_EINVAL, failed->vendor,
-			       "the source or its options do not compile, and the compiler gives no reason: %s",
-			       failed->message);
+			       "the source or its options do not compile, and the compiler gives no reason: %.*s",
+			       length, line);
 }
 
 static int build_program(struct bi_context *context, const struct bi_program_source *wanted, uintptr_t *handle,

@@ -49,12 +49,18 @@ static void test_source_that_does_not_compile(void **state)
 		refuse_text(BI_EINVAL, NULL, "set source.text or source.image");
 		return;
 	}
-	refuse_text(BI_EINVAL, undeclared, is_cuda(fixture.context) ? "source(3)" : "source:3:");
+	/* oclgrind takes no notice of #line. */
+	refuse_text(BI_EINVAL, undeclared,
+		    is_cuda(fixture.context)                                                ? "source(3)"
+		    : strstr(bi_context_device(fixture.context)->platform_name, "Oclgrind") ? "input.cl:"
+											    : "source:3:");
 	assert_non_null(strstr(error.message, "missing"));
 	if (is_opencl(fixture.context))
 		refuse_text(BI_EINVAL, cuda, "does not compile");
 	source.options = "-Dfoo -banana";
-	REFUSED_FOR(BI_EINVAL, "banana", bi_program_build(fixture.context, &source, &program, &error));
+	REFUSED(BI_EINVAL, bi_program_build(fixture.context, &source, &program, &error));
+	if (!strstr(error.message, "banana") && !strstr(error.message, "the source or its options do not compile"))
+		fail_msg("%s", error.message);
 	refuse_text(BI_EINVAL, bare, "data");
 	refuse_text(BI_EINVAL, NULL, "source.text");
 }
@@ -111,7 +117,8 @@ static void test_names_of_parameters(void **state)
 			OK(bi_kernel_get(program, "k", &kernel, &error));
 			bi_kernel_release(kernel);
 		} else {
-			REFUSED_FOR(BI_EINVAL, length == 40 ? "has a name of 40 characters" : "parameter 0 has more than",
+			REFUSED_FOR(BI_EINVAL,
+				    length == 40 ? "has a name of 40 characters" : "parameter 0 has more than",
 				    bi_kernel_get(program, "k", &kernel, &error));
 		}
 		bi_program_release(program);
@@ -163,9 +170,9 @@ static void test_number_types_of_the_source(void **state)
 		REFUSED_FOR(BI_EINVAL, "('to') is an array of int32, and the kernel takes floating-point numbers",
 			    bi_launch(kernel, NULL, &grid8, (struct bi_argument[]){ BI_WRITES(ints), BI_FLOAT(3) }, 2,
 				      &error));
-		REFUSED_FOR(BI_EINVAL, "('value') is an integer, and the kernel takes a floating-point number",
-			    bi_launch(kernel, NULL, &grid8, (struct bi_argument[]){ BI_WRITES(floats), value }, 2,
-				      &error));
+		REFUSED_FOR(
+			BI_EINVAL, "('value') is an integer, and the kernel takes a floating-point number",
+			bi_launch(kernel, NULL, &grid8, (struct bi_argument[]){ BI_WRITES(floats), value }, 2, &error));
 		OK(bi_launch(kernel, NULL, &grid8, (struct bi_argument[]){ BI_WRITES(floats), BI_FLOAT(3) }, 2,
 			     &error));
 		bi_kernel_release(kernel);
@@ -556,7 +563,8 @@ static void test_cuda(void **state)
 #define FEW_THREADS_PTX \
 	".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bi_kernel_step(\n)\n.maxntid 3, 1, 1\n{\n}\n"
 
-/* The library chooses no larger group than the kernel can have, along several axes too, and no more than 65535 of them. */
+/* The library chooses no larger group than the kernel can have, along several axes too, and no more than 65535 of them.
+ */
 static void test_a_group_of_few_threads(void **state)
 {
 	struct good good = make_good();
