@@ -129,8 +129,8 @@ enum bi_status {
 };
 
 /*
- * Description of a failure. The caller owns it; the library writes it on failure only. A message that ends with a number
- * in brackets, such as "[O6]", names the rule that refuses; docs/conformance.md lists the rules.
+ * Description of a failure. The caller owns it; the library writes it on failure only. A message that ends with a
+ * number in brackets, such as "[O6]", names the rule that refuses; docs/conformance.md lists the rules.
  */
 struct bi_error {
 	int status;                     /* enum bi_status */
@@ -206,9 +206,9 @@ BI_API int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, 
 
 /*
  * Reads a typestr ("<f4", "|b1", ">i8", "|V12", "=u2"; without the order character the order is native) or a name
- * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8", "unicode8"). The number of a name counts bytes,
- * that of "<U2" counts characters of 4 bytes. BI_EDTYPE: the text is neither. The message says so if the text means
- * Python objects, bit fields or dates, or if no type has the size.
+ * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8", "unicode8"). The number of a name counts
+ * bytes, that of "<U2" counts characters of 4 bytes. BI_EDTYPE: the text is neither. The message says so if the text
+ * means Python objects, bit fields or dates, or if no type has the size.
  */
 BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err);
 
@@ -330,14 +330,14 @@ BI_API int bi_layout_permute(struct bi_layout *layout, const int *axes, struct b
 BI_API int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err);
 
 /*
- * Reshapes in C order. One extent may be -1. BI_EINVAL: the number of elements would differ. BI_EUNSUPPORTED: the result
- * would need a copy.
+ * Reshapes in C order. One extent may be -1. BI_EINVAL: the number of elements would differ. BI_EUNSUPPORTED: the
+ * result would need a copy.
  */
 BI_API int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err);
 
 /*
- * Broadcasts like NumPy's broadcast_to: extents of 1 are repeated with stride 0, and new axes come first. BI_EINVAL: the
- * shape does not fit.
+ * Broadcasts like NumPy's broadcast_to: extents of 1 are repeated with stride 0, and new axes come first. BI_EINVAL:
+ * the shape does not fit.
  */
 BI_API int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape, struct bi_error *err);
 
@@ -348,10 +348,10 @@ BI_API int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t
 BI_API int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error *err);
 
 /*
- * Changes the element type without changing bytes, like ndarray.view. The new type has the old item size; or there is an
- * axis, the last axis has no gaps, and a smaller new item size divides the old one, or a larger one divides the bytes of
- * the last axis. BI_EDTYPE: none of this holds. `descr` is NULL, or a text that outlives the layout. With a descr,
- * `dtype` is VOID and has the size of all fields together.
+ * Changes the element type without changing bytes, like ndarray.view. The new type has the old item size; or there is
+ * an axis, the last axis has no gaps, and a smaller new item size divides the old one, or a larger one divides the
+ * bytes of the last axis. BI_EDTYPE: none of this holds. `descr` is NULL, or a text that outlives the layout. With a
+ * descr, `dtype` is VOID and has the size of all fields together.
  */
 BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const char *descr,
 				 struct bi_error *err);
@@ -541,9 +541,9 @@ struct bi_options {
 	 * Device string: "auto", "host", "cuda", "cuda:1" (device), "opencl", "opencl:0:1" (platform, device),
 	 * "opencl:0", "opencl:pocl", "cuda:H200" (part of the name or version of the device or platform, any case),
 	 * "#2" (position in bi_devices). NULL: the environment variable BI_DEVICE; if that is unset or empty, "auto".
-	 * "auto" takes the best device that opens, and the host if none does. "cpu" is the host, "gpu" the first GPU that
-	 * opens. With an adopted handle: the name of its backend, optionally with the position among the devices of that
-	 * cl_context ("opencl:1").
+	 * "auto" takes the best device that opens, and the host if none does. "cpu" is the host, "gpu" the first GPU
+	 * that opens. With an adopted handle: the name of its backend, optionally with the position among the devices
+	 * of that cl_context ("opencl:1").
 	 */
 	const char *device;
 	/*
@@ -573,8 +573,8 @@ struct bi_options {
 	 */
 	const char *cache_directory;
 	/*
-	 * Called by the last release of the context, on its thread; or NULL. It calls close(context) once, which may block.
-	 * It may do something before and after, such as dropping the lock of a runtime.
+	 * Called by the last release of the context, on its thread; or NULL. It calls close(context) once, which may
+	 * block. It may do something before and after, such as dropping the lock of a runtime.
 	 */
 	void (*around_close)(void (*close)(struct bi_context *context), struct bi_context *context);
 };
@@ -582,11 +582,12 @@ struct bi_options {
 #define BI_OPTIONS_INIT { sizeof(struct bi_options), NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL }
 
 /*
- * Opens a device, or adopts a context. `options` may be NULL. Ownership of release_data is transferred. "auto" and "gpu"
- * try one device after the other; any other string tries the first device that fits. BI_ENODEVICE: no device fits the
- * device string; the message has the reasons as far as there is room, and bi_devices has all of them. BI_EUNSUPPORTED:
- * options->memory is BI_MEMORY_UNIFIED, and the device has none. Other failures are those of the driver. A CUDA driver
- * may block until pending work of the CUcontext is complete, because it loads the library's kernels. Owned.
+ * Opens a device, or adopts a context. `options` may be NULL. Ownership of release_data is transferred. "auto" and
+ * "gpu" try one device after the other; any other string tries the first device that fits. BI_ENODEVICE: no device fits
+ * the device string; the message has the reasons as far as there is room, and bi_devices has all of them.
+ * BI_EUNSUPPORTED: options->memory is BI_MEMORY_UNIFIED, and the device has none. Other failures are those of the
+ * driver. A CUDA driver may block until pending work of the CUcontext is complete, because it loads the library's
+ * kernels. Owned.
  */
 BI_API int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err);
 /*
@@ -611,8 +612,8 @@ BI_API void bi_context_release(struct bi_context *context);
 /* Returns the device. Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);
 /*
- * After "auto" and "gpu", returns one line with newline for each device that did not open, and for each backend, platform
- * and device that cannot be used: its device string and the reason. "" if there is none. Borrowed.
+ * After "auto" and "gpu", returns one line with newline for each device that did not open, and for each backend,
+ * platform and device that cannot be used: its device string and the reason. "" if there is none. Borrowed.
  */
 BI_API const char *bi_context_notes(const struct bi_context *context);
 /* Returns the context stream. It is in-order, and the home stream of memory allocated in the context. Borrowed. */
@@ -666,8 +667,8 @@ BI_API void bi_report_free(char *report);
 enum bi_stream_flag { BI_STREAM_IN_ORDER = 0, BI_STREAM_OUT_OF_ORDER = 1 };
 
 /*
- * Creates a stream. BI_EUNSUPPORTED: the device has no out-of-order streams. If there are many streams, a CUDA driver may
- * block until pending work is complete. Owned.
+ * Creates a stream. BI_EUNSUPPORTED: the device has no out-of-order streams. If there are many streams, a CUDA driver
+ * may block until pending work is complete. Owned.
  */
 BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_stream **out, struct bi_error *err);
 /*
@@ -676,8 +677,8 @@ BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct b
  * CUstream alive until `release` is called. CUDA: 1 is the legacy default stream, 2 is the per-thread default stream of
  * the calling thread. `release` (may be NULL) is called when the last reference is released. Ownership of release_data
  * is transferred. BI_EINVAL: the queue belongs to another context, or to another device than the opened one.
- * BI_EUNSUPPORTED: the host has no streams to wrap. A number that is no stream crashes the driver and cannot be checked.
- * Owned.
+ * BI_EUNSUPPORTED: the host has no streams to wrap. A number that is no stream crashes the driver and cannot be
+ * checked. Owned.
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);
@@ -809,7 +810,8 @@ enum bi_view_flag { BI_VIEW_READONLY = 1 };
 
 /*
  * Makes a view: a memory seen through a layout. A view never changes. Copies layout->descr. Retains the memory.
- * BI_EBOUNDS: a byte that the layout can reach lies outside of the memory, or the offset of an empty layout does. Owned.
+ * BI_EBOUNDS: a byte that the layout can reach lies outside of the memory, or the offset of an empty layout does.
+ * Owned.
  */
 BI_API int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);
@@ -885,8 +887,8 @@ struct bi_native {
 };
 
 /*
- * Writes the handle. The memory counts as exported from now on, and never returns to the pool. Does not wait for work; the
- * first call may wait for a call of another thread that works on the memory.
+ * Writes the handle. The memory counts as exported from now on, and never returns to the pool. Does not wait for work;
+ * the first call may wait for a call of another thread that works on the memory.
  */
 BI_API void bi_view_native(const struct bi_view *view, struct bi_native *out);
 
@@ -919,8 +921,8 @@ struct bi_use {
  *
  * bi_use_begin: work enqueued on `stream` from now on runs after all work on each of the memories. bi_use_end: later
  * work on each of the memories runs after all work that is now on `stream`. bi_use_begin blocks the calling thread only
- * for host memory, bi_use_end only if the driver refuses to record the order (`failure`). Up to 32 memories are one step:
- * `stream` waits once for what they share (docs/ordering.md, rows 8 and 9).
+ * for host memory, bi_use_end only if the driver refuses to record the order (`failure`). Up to 32 memories are one
+ * step: `stream` waits once for what they share (docs/ordering.md, rows 8 and 9).
  *
  * Uses that only read memory which the library allocated and never exported do not wait for each other on the streams
  * of its context (docs/ordering.md, row 38). So a use that writes must say so. All other memory is ordered as if every
@@ -961,8 +963,8 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
  * BI_INLINE_LIMIT sets the size in bytes).
  *
  * BI_EBUSY: a memory is mapped for writing, or the operation writes to a memory that is mapped for reading.
- * BI_EPRODUCER: work of a producer that must come first has failed. If the driver fails during the operation, later work
- * is still ordered, and the contents of the destination are undefined.
+ * BI_EPRODUCER: work of a producer that must come first has failed. If the driver fails during the operation, later
+ * work is still ordered, and the contents of the destination are undefined.
  */
 
 /*
@@ -1018,11 +1020,11 @@ BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index,
  * Both block the calling thread (`value`), so the caller may use the bytes afterwards. No enqueued work may use the
  * bytes when the function is called. The same holds for the bytes of bi_view_get_element and bi_view_set_element.
  *
- * BI_EUNFINISHED (these functions, bi_view_get_element, bi_views_read and bi_views_write): the driver failed after work had been enqueued, and
- * refused to wait for it, so the device may still read or write the bytes. The bytes must stay valid, the caller must
- * not write them, and after bi_view_get_element or bi_view_read must not read them, until a call of bi_view_synchronize
- * for the same view returns BI_OK, or until the process ends. With every other status no work uses the bytes when the
- * function returns. bi_view_set_element reads the element before it enqueues work.
+ * BI_EUNFINISHED (these functions, bi_view_get_element, bi_views_read and bi_views_write): the driver failed after work
+ * had been enqueued, and refused to wait for it, so the device may still read or write the bytes. The bytes must stay
+ * valid, the caller must not write them, and after bi_view_get_element or bi_view_read must not read them, until a call
+ * of bi_view_synchronize for the same view returns BI_OK, or until the process ends. With every other status no work
+ * uses the bytes when the function returns. bi_view_set_element reads the element before it enqueues work.
  */
 BI_API int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err);
 BI_API int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err);
@@ -1053,7 +1055,8 @@ enum bi_map_mode {
  * Makes the bytes of a view accessible to the CPU. Blocks the calling thread until pending work is complete (`map`).
  * Memory with a host pointer is used in place. The driver maps any other memory; on CUDA it is copied to pinned memory
  * and back. A mapping without elements maps nothing, and succeeds. BI_EREADONLY: the mode has WRITE, and the view is
- * read-only. BI_EINVAL: the mode has DISCARD without WRITE, or with READ. BI_ECAPTURE: the home stream is being captured.
+ * read-only. BI_EINVAL: the mode has DISCARD without WRITE, or with READ. BI_ECAPTURE: the home stream is being
+ * captured.
  *
  * While a memory is mapped for reading, the library may read it and map it again for reading. While it is mapped for
  * writing, each copy, fill, element access, bi_use_begin, export and further mapping fails with BI_EBUSY. Both rules
@@ -1066,10 +1069,10 @@ BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map 
 /* Returns the address of element [0, ..., 0], or NULL without elements. The strides are those of the view. Borrowed. */
 BI_API void *bi_map_data(const struct bi_map *map);
 /*
- * Ends the mapping, or does nothing if `map` is NULL. Later work on the memory sees the bytes that the CPU wrote. Blocks
- * only if the driver refuses the call (`failure`). Only one thread may unmap a mapping. Takes ownership of `map`, on
- * failure as well, except with BI_ECAPTURE: the memory is still mapped; call bi_unmap again when the capture has ended,
- * or after bi_map_abandon (binding.h), which gives up the bytes.
+ * Ends the mapping, or does nothing if `map` is NULL. Later work on the memory sees the bytes that the CPU wrote.
+ * Blocks only if the driver refuses the call (`failure`). Only one thread may unmap a mapping. Takes ownership of
+ * `map`, on failure as well, except with BI_ECAPTURE: the memory is still mapped; call bi_unmap again when the capture
+ * has ended, or after bi_map_abandon (binding.h), which gives up the bytes.
  */
 BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 

@@ -37,10 +37,11 @@ static int build_kernels(struct heat *heat, struct bi_error *err)
 	static char text[1 << 14];
 	FILE *file = fopen(HEAT_KERNELS, "r");
 	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	size_t nbytes = file ? fread(text, 1, sizeof(text), file) : 0;
 	int rc;
 
-	if (!file || !fread(text, 1, sizeof(text) - 1, file)) {
-		perror(HEAT_KERNELS);
+	if (!nbytes || nbytes == sizeof(text)) {
+		fprintf(stderr, "%s cannot be read, is empty or too long\n", HEAT_KERNELS);
 		exit(EXIT_FAILURE);
 	}
 	fclose(file);

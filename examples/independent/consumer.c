@@ -157,6 +157,8 @@ const char *consumer_start(struct bi_exchange *array, float value)
 {
 	const char *why = check(array);
 
+	if (why)
+		count = 0; /* consumer_finish adds up nothing */
 	if (!why && array->handle_kind == BI_HANDLE_HOST)
 		use_host(array, value);
 	else if (!why && count)

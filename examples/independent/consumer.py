@@ -63,6 +63,16 @@ def describe(array):
     return x
 
 
+def is_dense(shape, strides):
+    """Whether the elements have no gaps, from the innermost axis to the outermost."""
+    step = 4
+    for extent, stride in zip(shape, strides):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return True
+
+
 class Consumer:
     """Reads all elements and replaces them by a value. Raises BufferError for arrays that it cannot use."""
 
@@ -88,7 +98,7 @@ class Consumer:
             raise BufferError("version or size [B-9]")
         if x.flags & 0xFFFF or x.reserved:
             raise BufferError("read-only, or an unknown flag [B-11]")
-        if (x.type_code, x.type_bits, x.type_lanes, x.item_size) != (2, 32, 1, 4) or x.ndim > 64:
+        if (x.type_code, x.type_bits, x.type_lanes, x.item_size) != (2, 32, 1, 4) or x.descr or x.ndim > 64:
             raise BufferError("not of type float32")
         if (x.handle_kind, x.device_type, bool(x.context)) not in ((1, 1, False), (1, 3, False), (3, 4, True)):
             raise BufferError("not in host memory or in a cl_mem [B-21]")
@@ -104,6 +114,11 @@ class Consumer:
             count *= extent
             if extent < 0 or extent > LIMIT or count > LIMIT:
                 raise BufferError("too many elements")
+        if x.handle + x.size >= 1 << 64:
+            raise BufferError("the memory ends beyond the address space [B-14]")
+        for flag, axes in (0x10000, range(x.ndim - 1, -1, -1)), (0x20000, range(x.ndim)):
+            if count and x.flags & flag and not is_dense([shape[i] for i in axes], [strides[i] for i in axes]):
+                raise BufferError("a flag of contiguity is not true [B-18]")
         return shape, strides
 
     def use_host(self, x, places, value):

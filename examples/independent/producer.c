@@ -100,8 +100,12 @@ int producer_make(const char *name, void **made)
 	array->kind = *kind;
 	for (int64_t k = 0; k < size_of(kind); k++)
 		array->host[place(kind, k)] = (float)(k + 1);
+	if (kind->is_cl && open_cl(array, array->host)) {
+		free(array);
+		return -1;
+	}
 	*made = array;
-	return kind->is_cl ? open_cl(array, array->host) : 0;
+	return 0;
 }
 
 static void release(struct bi_exchange *self)

@@ -63,10 +63,10 @@ struct bi_location {
 };
 
 /*
- * Queries the driver for the device and context of a handle. Opens and retains nothing. A cl_mem can be on any device of
- * its cl_context: the result names position 0. BI_EINVAL: the handle is 0, or no driver knows the CUDA pointer.
- * BI_ENODEVICE: there is no driver. BI_EUNSUPPORTED: host and SVM pointers do not name their device, and other kinds are
- * not known. After a failure *out is zero. A number that is no cl_mem crashes the driver and cannot be checked.
+ * Queries the driver for the device and context of a handle. Opens and retains nothing. A cl_mem can be on any device
+ * of its cl_context: the result names position 0. BI_EINVAL: the handle is 0, or no driver knows the CUDA pointer.
+ * BI_ENODEVICE: there is no driver. BI_EUNSUPPORTED: host and SVM pointers do not name their device, and other kinds
+ * are not known. After a failure *out is zero. A number that is no cl_mem crashes the driver and cannot be checked.
  */
 BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
 /*
@@ -89,18 +89,19 @@ BI_API int bi_view_is_idle(const struct bi_view *view);
 BI_API int bi_view_release_is_immediate(const struct bi_view *view);
 
 /*
- * Does what bi_view_export does, but returns BI_EBUSY where that would wait for a device or for another thread, or would
- * call the driver. Memory that is idle, or whose pending work is all on its home stream, needs neither, unless another
- * thread works on it during the first export or the first that names a stream.
+ * Does what bi_view_export does, but returns BI_EBUSY where that would wait for a device or for another thread, or
+ * would call the driver. Memory that is idle, or whose pending work is all on its home stream, needs neither, unless
+ * another thread works on it during the first export or the first that names a stream.
  */
 BI_API int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out,
 				      struct bi_error *err);
 
 /*
- * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. The memory counts as exported.
- * Unlike after bi_view_export, the memory is not pending after bi_view_synchronize (docs/ordering.md, 11.5). If a consumer
- * makes this stream wait for its work later, the caller orders that work. Blocks the calling thread if work on host memory is
- * pending (`export`). BI_EBUSY: the memory is mapped for writing. The handle is borrowed from the view.
+ * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. The memory counts as
+ * exported. Unlike after bi_view_export, the memory is not pending after bi_view_synchronize (docs/ordering.md, 11.5).
+ * If a consumer makes this stream wait for its work later, the caller orders that work. Blocks the calling thread if
+ * work on host memory is pending (`export`). BI_EBUSY: the memory is mapped for writing. The handle is borrowed from
+ * the view.
  */
 BI_API int bi_view_pending_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err);
 

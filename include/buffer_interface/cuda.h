@@ -49,7 +49,8 @@ static inline int bi_cuda_event_wrap(struct bi_context *context, CUevent event, 
 /*
  * Wraps nbytes of memory whose pending work is on `stream` (NULL: nothing is pending). The caller keeps the memory
  * alive until the library no longer uses it; then `release` (may be NULL) is called once with `release_data`, as in
- * struct bi_foreign. After a failure it is not called. Without `release`, the caller keeps the memory alive until the context is closed.
+ * struct bi_foreign. After a failure it is not called. Without `release`, the caller keeps the memory alive until the
+ * context is closed.
  */
 static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr pointer, size_t nbytes,
 				      struct bi_stream *stream, bi_release_fn release, void *release_data,

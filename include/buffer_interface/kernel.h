@@ -1,8 +1,8 @@
 /*
  * Kernels that one source text defines for OpenCL C 1.2, CUDA C++ and C11 with the extensions of GCC and Clang.
  *
- * The library puts this header in front of the text that bi_program_build compiles. A program that also runs its kernels
- * on the host includes this header, and then the same text, as C. launch.h has an example.
+ * The library puts this header in front of the text that bi_program_build compiles. A program that also runs its
+ * kernels on the host includes this header, and then the same text, as C. launch.h has an example.
  *
  *     BI_KERNEL(scale, (BI_IN(float, from), BI_OUT(float, to), BI_VALUE(float, factor)))
  *     {
@@ -23,9 +23,9 @@
  * extent of the grid, y the one before, z the one before that.
  *
  * Groups: a kernel with barriers or local memory is a BI_GROUP_KERNEL, and all code that uses items stands in blocks
- * BI_ITEMS { ... }. BI_BARRIER separates two such blocks; it orders accesses to local and to global memory. Variables of
- * a block end with the block: what a later block needs goes through local memory. No return, break, continue or goto may
- * leave a block: on the host a block is a loop over the items of a group, so it would end all of them.
+ * BI_ITEMS { ... }. BI_BARRIER separates two such blocks; it orders accesses to local and to global memory. Variables
+ * of a block end with the block: what a later block needs goes through local memory. No return, break, continue or goto
+ * may leave a block: on the host a block is a loop over the items of a group, so it would end all of them.
  *   BI_LOCAL(type, name, count)                   local memory of the group; outside of BI_ITEMS
  *   BI_LOCAL_ID, BI_LOCAL_SIZE, BI_GROUP_ID, BI_GROUP_COUNT(axis)
  *

@@ -79,8 +79,8 @@ BI_API void bi_program_release(struct bi_program *program);
 
 /*
  * Finds the kernel that BI_KERNEL(name, ...) or BI_GROUP_KERNEL(name, ...) defines. BI_EINVAL: there is none, or the
- * name has more than 200 characters. Several threads may launch one kernel. A CUDA driver that loads code lazily may block
- * here as in bi_program_build. Owned.
+ * name has more than 200 characters. Several threads may launch one kernel. A CUDA driver that loads code lazily may
+ * block here as in bi_program_build. Owned.
  */
 BI_API int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel **out, struct bi_error *err);
 BI_API struct bi_kernel *bi_kernel_retain(struct bi_kernel *kernel);
@@ -148,8 +148,8 @@ static inline struct bi_argument bi_argument_number(size_t nbytes, char type_cla
 }
 
 /*
- * Values of BI_VALUE parameters. The size of the value is that of the parameter, and its class too. A value of another
- * size than these, such as a short, is passed by its address: bi_argument_bytes(&value, sizeof(value)).
+ * Values of BI_VALUE parameters. A value has the size and the class of its parameter. A short, for example, is passed
+ * by its address: bi_argument_bytes(&value, sizeof(value)).
  */
 static inline struct bi_argument bi_argument_int32(int32_t value)
 {
@@ -208,7 +208,8 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  *
  * Every argument is checked before anything is enqueued. BI_EINVAL:
  *
- *   - The number of arguments is not the kernel's, or the kind, the size, the class, the rank or the access of one.
+ *   - The number of arguments is not that of the kernel, or an argument has another kind, size, class, rank or access
+ *     than its parameter.
  *   - An array for BI_IN, BI_OUT or BI_INOUT is not dense in C order, or the bytes of its numbers are swapped.
  *   - Numbers of an array do not begin at multiples of their size, such as those of a packed structure. Structures and
  *     vectors are not checked, and neither is the address behind a cl_mem over host memory.
@@ -219,9 +220,10 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  *   - grid.group is 0 for a BI_GROUP_KERNEL, whose local memory and barriers need groups of a known size.
  *   - Local memory is no multiple of its type, or larger than the device allows. On the host, BI_ENOMEM: there is no room.
  *
- * BI_EREADONLY: the kernel writes to a read-only view. BI_EBUSY: a memory is mapped for writing, or is mapped and the kernel writes to it. BI_EPRODUCER: work of a producer
- * that the launch waits for has failed. BI_ECAPTURE: the stream and the home stream of an array do not belong to the
- * same graph capture, or work before the capture is not complete. The kernel is not enqueued then.
+ * BI_EREADONLY: the kernel writes to a read-only view. BI_EBUSY: a memory is mapped for writing, or is mapped and the
+ * kernel writes to it. BI_EPRODUCER: work of a producer that the launch waits for has failed. BI_ECAPTURE: the stream
+ * and the home stream of an array do not belong to the same graph capture, or work before the capture is not complete.
+ * The kernel is not enqueued then.
  *
  * The launch does not count as an export: the memories return to the pool. It can be captured into a CUDA graph, like a
  * copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are undefined.

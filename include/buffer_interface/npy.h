@@ -36,11 +36,11 @@ BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_v
 /*
  * Writes an array to a file. A regular file is written completely or not at all: it is written under another name in
  * the same directory, and then renamed to `path`, so an old file stays until the new one is complete. The new file gets
- * the permissions, the owner and the group of the old one. If the process may not set the owner, it becomes the owner. If
- * it may not set the group, the group gets no permissions. Access lists are not kept, and other hard links keep the old
- * file. If there was no file, the mode is 0666 less the umask. Symbolic links are followed. A link to a missing file is
- * refused, and so is a write-protected file. A process that is killed meanwhile leaves a file whose name begins with
- * ".bi-". A pipe or a device is written directly.
+ * the permissions, the owner and the group of the old one. If the process may not set the owner, it becomes the owner.
+ * If it may not set the group, the group gets no permissions. Access lists are not kept, and other hard links keep the
+ * old file. If there was no file, the mode is 0666 less the umask. Symbolic links are followed. A link to a missing
+ * file is refused, and so is a write-protected file. A process that is killed meanwhile leaves a file whose name begins
+ * with ".bi-". A pipe or a device is written directly.
  *
  * If the program ignores SIGXFSZ and SIGPIPE, a file that grows too large and a closed pipe are BI_EDRIVER. Otherwise
  * these signals end the process.
@@ -53,8 +53,8 @@ BI_API int bi_npy_save(const struct bi_view *view, const char *path, struct bi_e
 /* A file that is read from its beginning. */
 struct bi_npy_source {
 	/*
-	 * Reads the next bytes. *got is less than `nbytes` only at the end of the file. On failure fills *err, which may
-	 * be NULL, and returns a status.
+	 * Reads the next bytes. *got is less than `nbytes` only at the end of the file. On failure fills *err, which
+	 * may be NULL, and returns a status.
 	 */
 	int (*read)(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err);
 	/*

@@ -105,8 +105,9 @@ static inline cl_mem bi_opencl_mem(const struct bi_view *view, size_t *offset)
  * that know no offset. *code (may be NULL) receives the code of clCreateSubBuffer. CL_MISALIGNED_SUB_BUFFER_OFFSET: the
  * element is not at a multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN bits; take a clone of the view (bi_view_clone).
  * CL_INVALID_BUFFER_SIZE: the view has no elements and begins at the end of its memory. CL_INVALID_MEM_OBJECT: the view
- * is not in a cl_mem. The sub-buffer of a read-only view can be written: its consumer must not. NULL after a failure. Owned: clReleaseMemObject. The library orders
- * the work of the consumer by the view: keep the view, and use bi_use_begin and bi_use_end.
+ * is not in a cl_mem. The sub-buffer of a read-only view can be written: its consumer must not. NULL after a failure.
+ * Owned: clReleaseMemObject. The library orders the work of the consumer by the view: keep the view, and use
+ * bi_use_begin and bi_use_end.
  */
 static inline cl_mem bi_opencl_sub_buffer(const struct bi_view *view, cl_int *code)
 {

@@ -27,7 +27,11 @@ def _cells(array):
     for step, extent in zip(steps, array.shape):
         most = min(extent, CELLS) if step else 1
         ranges.append(range(extent - most, extent) if step < 0 else range(most))
-    for index in itertools.islice(itertools.product(*ranges), 100_000):
+    # The axis with the shortest step comes last, so that the elements of the first cells come first.
+    order = sorted(range(len(steps)), key=lambda axis: -abs(steps[axis]))
+    for chosen in itertools.islice(itertools.product(*(ranges[axis] for axis in order)), 100_000):
+        numbers = dict(zip(order, chosen))
+        index = tuple(numbers[axis] for axis in range(len(steps)))
         cell = sum(i * step for i, step in zip(index, steps)) - lowest
         if cell < CELLS:
             shown.setdefault(cell, index)

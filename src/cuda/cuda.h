@@ -325,13 +325,22 @@ int bi__cuda_copy_nest(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu
  */
 int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err);
 
+/*
+ * Enqueues the commands of the device for the bytes [at, at + nbytes) of a copy, which go through `pinned`.
+ * bi__cuda_pageable.lock may be held.
+ */
+typedef int (*bi__cuda_piece_fn)(void *data, bi__cu_pointer pinned, size_t at, size_t nbytes, struct bi_error *err);
+
 /* A copy of pageable host memory, piece by piece. */
 struct bi__cuda_pageable_copy {
 	struct bi__cuda_queue *queue; /* not captured */
 	char *host; /* the pageable bytes; not written to if to_host is 0 */
 	size_t nbytes;
 	int to_host; /* 1: to the host; 0: to the device */
-	bi__cu_pointer device; /* dense bytes */
+	int is_immediate; /* 1: to the device; the bytes are read before the call returns */
+	bi__cu_pointer device; /* dense bytes, if `enqueue` is NULL */
+	bi__cuda_piece_fn enqueue;
+	void *data; /* the first argument of `enqueue` */
 };
 
 /* Host functions in stream order copy the host's side. The context must be current. */
@@ -342,10 +351,11 @@ char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable);
 void bi__cuda_free_slot(struct bi__cuda_pageable *pageable, const char *slot);
 
 /*
- * Enqueues a copy by the CPU between two host addresses, in stream order. The stream must not be captured. The context
+ * Enqueues a copy by the CPU between two host addresses, in stream order. The queue must not be captured. The context
  * must be current.
  */
-int bi__cuda_copy_by_host(bi__cu_stream stream, void *dst, const void *src, size_t nbytes, struct bi_error *err);
+int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes,
+			  struct bi_error *err);
 
 /*
  * bi__cuda_make_chunks allocates the pinned memory and makes the streams of the pairs. It is called when the context is

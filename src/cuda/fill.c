@@ -1,5 +1,5 @@
 /*
- * Fills: by the driver's memset, or by a kernel with the item in its arguments.
+ * Fills: by the driver's memset, by a kernel with the item in its arguments, or by copies from a chunk (large items).
  */
 #include "cuda/cuda.h"
 
@@ -49,24 +49,52 @@ static int fill_run(const struct bi__cuda_job *job, bi__cu_pointer to, const uns
 	}
 }
 
-/* A kernel takes a part of the item in its arguments. A large item needs several launches. */
+/* Copies the part of a large item that is in pinned memory to its place in every element. */
+static int read_item(void *data, bi__cu_pointer pinned, size_t at, size_t nbytes, struct bi_error *err)
+{
+	const struct bi__cuda_job *whole = data;
+	const struct bi__block block = {
+		.kind = BI_HANDLE_CUDA, .handle = (uintptr_t)pinned, .nbytes = nbytes, .cookie = BI__CUDA_PINNED
+	};
+	const struct bi__place src = { .block = &block };
+	struct bi__plan plan = *whole->plan;
+	struct bi__cuda_job part = *whole;
+
+	plan.bytes = plan.bytes / plan.unit * nbytes;
+	plan.unit = nbytes;
+	plan.dst_offset += (int64_t)at;
+	plan.src_offset = 0;
+	part.plan = &plan;
+	part.src = &src;
+	return bi__cuda_copy_blocks(&part, err);
+}
+
+static int fill_from_pinned(struct bi__cuda_job *job, const unsigned char *item, struct bi_error *err)
+{
+	const struct bi__cuda_pageable_copy copy = {
+		.queue = job->queue,
+		.host = (char *)(uintptr_t)item,
+		.nbytes = job->plan->unit,
+		.is_immediate = 1,
+		.enqueue = read_item,
+		.data = job,
+	};
+	int rc = bi__cuda_refuse_capture(job->queue, "an item of this size is not filled", err);
+
+	return rc ? rc : bi__cuda_copy_pageable(&copy, err);
+}
+
 int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err)
 {
 	const unsigned char *item = (const unsigned char *)job->src->host + job->plan->src_offset;
 	bi__cu_pointer base = bi__cuda_address(job->dst, 0), to = bi__cuda_address(job->dst, job->plan->dst_offset);
 	size_t width = memset_width(job->plan, to, item);
-	struct bi__plan part = *job->plan;
 	struct bi__launches launches;
-	int rc = BI_OK;
 
 	if (width)
 		return fill_run(job, to, item, width, err);
-	for (size_t left = job->plan->unit; left && !rc; left -= part.unit) {
-		part.unit = left < BI__FILL_BYTES ? left : BI__FILL_BYTES;
-		bi__launches_fill(&launches, &part, bi__cuda_excess(base), job->src->host, &bi__cuda_limits);
-		rc = bi__cuda_launch(job->queue, &launches, bi__cuda_aligned(base), 0, err);
-		part.dst_offset += (int64_t)part.unit;
-		part.src_offset += (int64_t)part.unit;
-	}
-	return rc;
+	if (job->plan->unit > BI__FILL_BYTES)
+		return fill_from_pinned(job, item, err);
+	bi__launches_fill(&launches, job->plan, bi__cuda_excess(base), job->src->host, &bi__cuda_limits);
+	return bi__cuda_launch(job->queue, &launches, bi__cuda_aligned(base), 0, err);
 }

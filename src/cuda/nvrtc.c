@@ -93,7 +93,8 @@ static int check_option(const char *option, struct bi_error *err)
 {
 	if (strncmp(option, "-arch", 5) && strncmp(option, "--gpu-architecture", 18))
 		return BI_OK;
-	return bi__fail(err, BI_EINVAL, "source.options has %.40s, but the device decides on the architecture", option);
+	return bi__fail(err, BI_EINVAL, "source.options has %s, but the device decides on the architecture",
+			bi__quote(option, strlen(option)).text);
 }
 
 /* Splits the options of the caller at white space, in place, and appends them. */

@@ -22,6 +22,7 @@ struct job {
 	void *dst;
 	const void *src;
 	size_t nbytes;
+	unsigned char bytes[]; /* a copy of the bytes of an immediate source */
 };
 
 static void run_job(void *data)
@@ -34,18 +35,33 @@ static void run_job(void *data)
 	free(job);
 }
 
-int bi__cuda_copy_by_host(bi__cu_stream stream, void *dst, const void *src, size_t nbytes, struct bi_error *err)
+/*
+ * Enqueues a host function that copies. The bytes of an immediate source are copied into the job before the call
+ * returns.
+ */
+static int enqueue_job(bi__cu_stream stream, void *dst, const void *src, size_t nbytes, int is_immediate,
+		       struct bi_error *err)
 {
-	struct job *job = malloc(sizeof(*job));
+	struct job *job = malloc(sizeof(*job) + (is_immediate ? nbytes : 0));
 	int rc;
 
 	if (!job)
 		return bi__fail(err, BI_ENOMEM, "no memory for a copy of %zu bytes", nbytes);
 	*job = (struct job){ dst, src, nbytes };
+	if (is_immediate) {
+		memcpy(job->bytes, src, nbytes);
+		job->src = job->bytes;
+	}
 	rc = bi__cu_check(bi__cu->LaunchHostFunc(stream, run_job, job), "cuLaunchHostFunc", err);
 	if (rc)
 		free(job);
 	return rc;
+}
+
+int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes,
+			  struct bi_error *err)
+{
+	return enqueue_job(queue->stream, dst, src, nbytes, 0, err);
 }
 
 /* Offsets in the pinned memory: the chunks come first, then the slots, then the pairs. */
@@ -261,8 +277,10 @@ static int enqueue_step(const struct bi__cuda_pageable_copy *copy, const struct 
 	char *host = copy->host + piece->at;
 
 	if (empties == copy->to_host)
-		return bi__cuda_copy_by_host(stream, copy->to_host ? host : piece->pinned,
-					     copy->to_host ? piece->pinned : host, piece->nbytes, err);
+		return enqueue_job(stream, copy->to_host ? host : piece->pinned, copy->to_host ? piece->pinned : host,
+				   piece->nbytes, copy->is_immediate, err);
+	if (copy->enqueue)
+		return copy->enqueue(copy->data, pinned, piece->at, piece->nbytes, err);
 	return bi__cu_check(bi__cu->MemcpyAsync(copy->to_host ? pinned : device, copy->to_host ? device : pinned,
 						piece->nbytes, copy->queue->stream),
 			    "cuMemcpyAsync", err);

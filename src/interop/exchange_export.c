@@ -6,7 +6,6 @@
 #include "common/view/export.h"
 #include "common/view/view.h"
 #include "interop/place.h"
-#include "interop/place.h"
 
 /* The demands, which are bits 0 to 15 of the wishes of a caller, that an export fulfils. */
 #define DEMANDS BI_ACQUIRE_READY

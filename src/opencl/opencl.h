@@ -64,8 +64,9 @@ static inline cl_mem bi__opencl_buffer(const struct bi__block *block)
 }
 
 /*
- * Enqueues the kernels of src/kernels/strided.h between two blocks, or for a fill with an item of at most BI__FILL_BYTES
- * bytes, which is copied before the call returns. The first call builds the program. The call does not flush the queue.
+ * Enqueues the kernels of src/kernels/strided.h between two blocks, or for a fill with an item of at most
+ * BI__FILL_BYTES bytes, which is copied before the call returns. The first call builds the program. The call does not
+ * flush the queue.
  */
 int bi__opencl_launch(const struct bi__opencl_job *job, struct bi_error *err);
 

@@ -32,7 +32,7 @@ static const struct type {
 #define SIZE_KERNELS \
 	"\n\n#define BI__DIGIT(n, value) __kernel __attribute__((reqd_work_group_size((value) + 1, 1, 1))) " \
 	"void bi__digit_##n(__global int *bi__unused) {}\n" \
-	"#define BI__SIZE(n) BI__DIGIT(n, sizeof(%s) >> 4 * n & 15)\n" \
+	"#define BI__SIZE(bi__n) BI__DIGIT(bi__n, sizeof(%s) >> 4 * bi__n & 15)\n" \
 	"BI__SIZE(0) BI__SIZE(1) BI__SIZE(2) BI__SIZE(3) BI__SIZE(4) BI__SIZE(5) BI__SIZE(6) BI__SIZE(7)\n"
 #define DIGITS 8 /* of the size */
 

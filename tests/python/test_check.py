@@ -80,6 +80,19 @@ def test_producers_that_hang_or_crash_are_findings_and_the_check_goes_on():
     assert "broken" not in found["right"] and "broken" not in found["other"]
 
 
+def test_what_was_found_before_the_last_restart_is_reported(monkeypatch):
+    monkeypatch.setattr(command, "MOST_RESTARTS", 1)
+    task = {"target": "offenders:troubles", "protocols": ["dlpack"], "consumer": False}
+    broken = [result["text"] for result in command.collect(task, 8)[1] if result["status"] == "broken"]
+    assert len(broken) == 2 and "the process ended early 1 times, and the rest was not checked" in broken[-1]
+
+
+def test_a_task_may_be_long(monkeypatch):
+    task = {"target": "offenders:right" + " " * 200_000, "protocols": ["dlpack"], "consumer": False}
+    with pytest.raises(command.Failure, match="right"):
+        command.collect(task, 20)
+
+
 def test_order_of_opencl_is_judged_behind_a_gate():
     found = collect("offenders:order", ["buffer-interface"])
     assert "broken" not in found["right"]

@@ -329,6 +329,8 @@ def test_page_of_a_notebook(array):
         page = view._repr_html_()
         assert page.count("<div>") == page.count("</div>") and str(expected.shape) in page
         assert page.count("<title>element") == expected.size and f"<pre>{np.array2string(np.asarray(expected))}</pre>" in page
+    dense = bi.buffer_interface(np.asfortranarray(np.zeros((2, 64, 64, 20), "u1")))._repr_html_()
+    assert "not an element" not in dense
     steps = bi.buffer_interface(EXPECTED)[0, 0, ::2]._repr_html_()
     assert re.findall("<title>(.*?)</title>", steps) == ["element [0]", "not an element", "element [1]"]
 

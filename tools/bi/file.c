@@ -121,12 +121,14 @@ static char *volatile *find_slot(const char *temporary)
 	return NULL;
 }
 
-/* Returns 0 where files have no number, and for devices: several outputs may be written to /dev/null. */
+/* Returns 0 where files have no number, and for devices but terminals: several outputs may be written to /dev/null. */
 static int is_stdout(const struct stat *info)
 {
 	struct stat out;
 
-	return !S_ISCHR(info->st_mode) && !fstat(STDOUT_FILENO, &out) && out.st_dev == info->st_dev && out.st_ino == info->st_ino && out.st_ino;
+	if (S_ISCHR(info->st_mode) && !isatty(STDOUT_FILENO))
+		return 0;
+	return !fstat(STDOUT_FILENO, &out) && out.st_dev == info->st_dev && out.st_ino == info->st_ino && out.st_ino;
 }
 
 /* Returns a name for mkstemp, "dir/.bi-XXXXXX", in the directory of the target. The caller frees it. */
@@ -180,9 +182,11 @@ static mode_t new_file_mode(void)
 static int set_access(int fd, const struct stat *old, struct bi_error *err)
 {
 	mode_t mode = old ? old->st_mode & 0777 : new_file_mode();
-
 #ifndef _WIN32
-	if (old && fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid))
+	struct stat now;
+
+	if (old && fchown(fd, old->st_uid, old->st_gid) && fchown(fd, (uid_t)-1, old->st_gid) &&
+	    (fstat(fd, &now) || now.st_gid != old->st_gid))
 		mode &= ~(mode_t)070;
 #endif
 	return fchmod(fd, mode) ? fail_errno(err, "cannot set the permissions") : BI_OK;

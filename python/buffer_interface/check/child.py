@@ -242,8 +242,9 @@ def check_consumer(function, protocols, run):
 
 
 def main(arguments):
-    """Arguments: file descriptor, JSON of the task."""
-    task = json.loads(arguments[1])
+    """Arguments: file descriptor to write to, file descriptor of the task as JSON."""
+    with open(int(arguments[1]), encoding="utf-8") as file:
+        task = json.load(file)
     with open(int(arguments[0]), "w") as output:
         run = Run(output, task["done"])
         os.dup2(2, 1)  # a module that prints does not disturb the report

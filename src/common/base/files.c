@@ -24,7 +24,6 @@
 #define lstat stat
 #define fsync _commit
 #define fchmod(descriptor, mode) ((void)(mode), 0)
-#define fchown(descriptor, owner, group) ((void)(owner), (void)(group), 0)
 #define rename replace_file
 
 static int replace_file(const char *from, const char *to)
@@ -202,9 +201,13 @@ static int create_temporary(struct bi__output *output, unsigned mode, struct bi_
 static int keep_access(int descriptor, const struct stat *old, struct bi_error *err)
 {
 	unsigned mode = old->st_mode & 0777;
+#ifndef _WIN32
+	struct stat now;
 
-	if (fchown(descriptor, old->st_uid, old->st_gid) != 0 && fchown(descriptor, (uid_t)-1, old->st_gid) != 0)
+	if (fchown(descriptor, old->st_uid, old->st_gid) != 0 && fchown(descriptor, (uid_t)-1, old->st_gid) != 0 &&
+	    (fstat(descriptor, &now) != 0 || now.st_gid != old->st_gid))
 		mode &= ~070u;
+#endif
 	return fchmod(descriptor, (mode_t)mode) ? fail_system(err, "cannot set the permissions") : BI_OK;
 }
 

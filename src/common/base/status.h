@@ -15,8 +15,8 @@
 #define BI__COLD __attribute__((cold)) /* keeps the failing branches out of the hot code */
 
 /*
- * Writes status and message into err and returns status. err may be NULL. A message that is too long is cut. `vendor` is
- * the error code of a failed driver call.
+ * Writes status and message into err and returns status. err may be NULL. A message that is too long is cut. `vendor`
+ * is the error code of a failed driver call.
  */
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...) BI__PRINTF(4, 5) BI__COLD;
 
@@ -32,8 +32,8 @@ struct bi__quote {
 struct bi__quote bi__quote(const char *text, size_t length) BI__COLD;
 
 /*
- * The first check of a function that makes an object: sets the pointer *out to NULL. Returns BI_EINVAL if `out` is NULL,
- * or with the message `fault` if `is_given` is 0 because another argument is missing.
+ * The first check of a function that makes an object: sets the pointer *out to NULL. Returns BI_EINVAL if `out` is
+ * NULL, or with the message `fault` if `is_given` is 0 because another argument is missing.
  */
 static inline int bi__check_out(void *out, int is_given, const char *fault, struct bi_error *err)
 {

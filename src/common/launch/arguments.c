@@ -397,7 +397,7 @@ static int check_launch(const struct bi_kernel *kernel, const struct bi_stream *
 	if (count != kernel->kernel.count)
 		return bi__fail(err, BI_EINVAL, "kernel '%s' takes %u arguments, not %zu", kernel->name,
 				kernel->kernel.count, count);
-	return arguments || !count ? BI_OK : bi__fail(err, BI_EINVAL, "arguments is NULL");
+	return arguments ? BI_OK : bi__fail(err, BI_EINVAL, "arguments is NULL");
 }
 
 /* Under the option `debug`: blocks the calling thread, unless the stream is being captured. */

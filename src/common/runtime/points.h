@@ -1,7 +1,7 @@
 /*
- * The points of private memory: its last write, and the reads since, that other streams than its home stream do. They
- * are known one by one, so that reads on several streams run side by side (docs/ordering.md, row 38). Each point is the
- * end of the work of one stream. A memory without points has the end of its work at the end of its home stream.
+ * The points of private memory: the end of its last write, and the ends of the reads since then, one for each stream. A
+ * memory has points while a stream other than its home stream uses it. Then reads on several streams run side by side
+ * (docs/ordering.md, row 38). A memory without points has the end of its work at the end of its home stream.
  *
  * Only order.c decides that a use becomes a point. Functions that end in _locked are called with the lock of the memory
  * held.

@@ -33,8 +33,8 @@ size_t bi__pool_round(size_t nbytes);
 struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind kind, size_t rounded);
 
 /*
- * Puts a memory into the pool, which then owns the memory. Returns the bytes that the pool holds now, which may be above
- * its limit, or 0 if the pool could not accept the memory.
+ * Puts a memory into the pool, which then owns the memory. Returns the bytes that the pool holds now, which may be
+ * above its limit, or 0 if the pool could not accept the memory.
  */
 size_t bi__pool_put(struct bi_context *context, struct bi_memory *memory);
 

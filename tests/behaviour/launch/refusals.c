@@ -153,6 +153,7 @@ static void test_number_types_of_the_source(void **state)
 		{ "typedef float real;", "real", "" },
 		{ "#define real float", "real", "" },
 		{ "#define x 5\n#undef x\ntypedef float real;", "real", "#define x 5\n" },
+		{ "typedef float n;", "n", "" },
 		{ "typedef float real;", "real", "// the last character is a backslash \\" },
 	};
 	const struct bi_argument value = BI_INT(3);

@@ -93,10 +93,16 @@ must_not '/bin/bi' "$work/part.install.log"
 "$cmake" --build "$work/on_part" >"$work/on_part.build.log"
 expect "find_package, installed by another project" "$("$work/on_part/shared")"
 
-# Both names mean the static library if there is no shared one.
+# Both names mean the static library if there is no shared one, also after the installation.
 for option in BI_HIDDEN=ON BUILD_SHARED_LIBS=OFF; do
-    "$cmake" -S "$work/parent" -B "$work/$option" -DCMAKE_C_COMPILER="$cc" "-D$option" >"$work/option.log"
+    "$cmake" -S "$work/parent" -B "$work/$option" -DCMAKE_C_COMPILER="$cc" "-D$option" -DCMAKE_INSTALL_PREFIX="$work/static" \
+        >"$work/$option.log"
     must_not 'libbufferinterface.so' "$work/$option/library/cmake_install.cmake"
     must 'libbufferinterface.a' "$work/$option/CMakeFiles/program.dir/link.txt"
 done
+"$cmake" --build "$work/$option" -j2 >"$work/static.build.log"
+"$cmake" --install "$work/$option" >"$work/static.install.log"
+"$cmake" -S "$consumer" -B "$work/on_static" -DCMAKE_PREFIX_PATH="$work/static" -DCMAKE_C_COMPILER="$cc" >"$work/on_static.log"
+"$cmake" --build "$work/on_static" >"$work/on_static.build.log"
+expect "find_package, static library alone" "$("$work/on_static/shared")"
 echo "absolute folders, part of another project: right"
