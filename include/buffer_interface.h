@@ -53,8 +53,8 @@
  *   Functions that take a `stream` return when the work is enqueued or done. The comments say which functions block the
  *   calling thread until work is done. docs/ordering.md lists all waits. Each wait has a reason such as `export`, which
  *   the comments name in brackets. An allocation, copy or fill blocks (`pressure`) if the context has more retired
- *   memory than its limit (pool_limit). Do not enqueue work that waits for something that the calling thread does later:
- *   the next call may block for that work, for ever.
+ *   memory than its limit (pool_limit). Do not enqueue work that waits for a later act of the calling thread: the next
+ *   call may block for that work, for ever.
  *
  * Words of ordering (docs/ordering.md has the rules)
  *   context stream  the stream that a context has from the start
@@ -684,7 +684,7 @@ BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_relea
 			  struct bi_stream **out, struct bi_error *err);
 /* Returns its argument, which gets one more reference. The references of a context stream are those of its context. */
 BI_API struct bi_stream *bi_stream_retain(struct bi_stream *stream);
-/* The last release of a wrapped out-of-order queue may block until its work is done (`close`; docs/ordering.md, 16.1). */
+/* The last release of a wrapped out-of-order queue may block until its work is done (`close`, docs/ordering.md 16.1). */
 BI_API void bi_stream_release(struct bi_stream *stream);
 /* Returns the context. Borrowed. */
 BI_API struct bi_context *bi_stream_context(const struct bi_stream *stream);

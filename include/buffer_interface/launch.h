@@ -215,10 +215,11 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  *     vectors are not checked, and neither is the address behind a cl_mem over host memory.
  *   - The device cannot use the memory of an array, or the stream belongs to another native context or device.
  *   - The grid has not 1 to 3 axes, an extent is not positive, or there are more than INT64_MAX items.
- *   - A group does not divide the grid, or is larger than the device allows, or there are more groups along an axis than
- *     the device allows (CUDA: 65535 along y and z).
+ *   - A group does not divide the grid, or is larger than the device allows. Or there are more groups along an axis
+ *     than the device allows (CUDA: 65535 along y and z).
  *   - grid.group is 0 for a BI_GROUP_KERNEL, whose local memory and barriers need groups of a known size.
- *   - Local memory is no multiple of its type, or larger than the device allows. On the host, BI_ENOMEM: there is no room.
+ *   - Local memory is no multiple of its type, or larger than the device allows. (On the host it is BI_ENOMEM if there
+ *     is no room.)
  *
  * BI_EREADONLY: the kernel writes to a read-only view. BI_EBUSY: a memory is mapped for writing, or is mapped and the
  * kernel writes to it. BI_EPRODUCER: work of a producer that the launch waits for has failed. BI_ECAPTURE: the stream

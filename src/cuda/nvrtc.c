@@ -145,8 +145,9 @@ static int compile_program(nvrtc_program program, struct bi__source *source, int
 	if (!out->ptx)
 		return bi__fail(err, BI_ENOMEM, "no memory for the compiled source");
 	return *out->ptx ? BI_OK
-			 : bi__fail(err, BI_EINVAL, "the compiler made no PTX: source.options asks for another output, "
-						    "such as -dlto");
+			 : bi__fail(err, BI_EINVAL,
+				    "the compiler made no PTX: source.options asks for another output, "
+				    "such as -dlto");
 }
 
 int bi__nvrtc_compile(struct bi__source *source, int capability, struct bi__nvrtc_image *out, struct bi_error *err)

@@ -44,7 +44,9 @@ struct bi__opencl_source {
 cl_int bi__opencl_compile(const struct bi__opencl *opencl, const struct bi__opencl_source *source, const char *more,
 			  cl_program *out);
 
-/* Sets out->parameters, which is allocated, also on failure, and out->count. The options contain -cl-kernel-arg-info. */
+/*
+ * Sets out->parameters, which is allocated, also on failure, and out->count. The options contain -cl-kernel-arg-info.
+ */
 int bi__opencl_read_signature(const struct bi__opencl *opencl, const struct bi__opencl_source *source, cl_kernel kernel,
 			      struct bi__kernel *out, struct bi_error *err);
 

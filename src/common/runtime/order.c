@@ -579,8 +579,7 @@ static int record_device_end_locked(struct bi_memory *memory, unsigned access, s
 		order->home_use = UINT64_MAX; /* the stream may be that of another context */
 		return rc;
 	}
-	rc = needs_no_point_locked(memory, step->stream) ? BI_OK
-							 : bi__points_end_locked(memory, access, step, err);
+	rc = needs_no_point_locked(memory, step->stream) ? BI_OK : bi__points_end_locked(memory, access, step, err);
 	order->pending = true;
 	order->home_use =
 		order->spread ? UINT64_MAX : atomic_load_explicit(&memory->home->queue.enqueued, memory_order_relaxed);

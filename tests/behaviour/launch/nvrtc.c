@@ -68,7 +68,7 @@ static int check_image(const struct bi__nvrtc_image *image, int arch)
 	return wrong;
 }
 
-/* Options that NVRTC accepts, but that make nothing for the device, and those that are separated by other white space. */
+/* Options that make nothing for the device, although NVRTC accepts them, and options between other white space. */
 static int check_options(void)
 {
 	static const struct {
