@@ -16,7 +16,7 @@ from pathlib import Path
 
 # Edits of buffer_interface.h, and words of the refusal. Each lacks what a reader of the manifest needs.
 BREAKS = [
-    ("Retains the memory.\n * BI_EBOUNDS: a byte that the layout can reach lies outside of the memory, or the offset of an empty layout does. Owned.", "", '"Owned" of out'),
+    ("Retains the memory.\n * BI_EBOUNDS: a byte that the layout can reach lies outside of the memory, or the offset of an empty layout does.\n * Owned.", "", '"Owned" of out'),
     ("/* Returns the device. Borrowed. */", "/* Returns the device. */", "bi_context_device says neither"),
     ("references are released and pending work is done. Ownership of release_data is transferred.", "", "bi_view_wrap_host does not say"),
     ("Takes ownership of *exchange on success", "Takes it on success", '"takes ownership of exchange"'),
