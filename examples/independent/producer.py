@@ -99,6 +99,7 @@ class Array:
     """An array and its memory."""
 
     releases = 0
+    is_cl, gate = False, None  # if the constructor raises
 
     def __init__(self, name):
         self.is_cl, self.is_pending, self.shape, self.strides, self.first, self.flags = KINDS[name]

@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import sys
+import tokenize
 
 from . import DriverError, __version__, _array, buffer_interface, devices, empty
 from .check import command as check
@@ -108,7 +109,7 @@ def print_file(path):
     except OSError as error:
         print(f"{path}: {error.strerror or error}", file=sys.stderr)
         return 1
-    except (ImportError, ValueError, TypeError) as error:
+    except (ImportError, ValueError, TypeError, OverflowError, SyntaxError, tokenize.TokenError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 1
     print(f"{path}: {_array.element_type(array)}  shape {array.shape}  strides {array.strides}  {array.nbytes} bytes")

@@ -789,6 +789,10 @@ def of_dlpack(array):
     return package.from_dlpack(array).numpy()
 
 
+def crashes_first(array):
+    ctypes.string_at(0)
+
+
 def crashes_later(array, calls=[]):
     calls.append(array)
     return [0] if len(calls) == 1 else ctypes.string_at(0)

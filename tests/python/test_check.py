@@ -161,6 +161,7 @@ def test_planted_consumers_are_found(rule):
         (["--consumer", "offenders:taken", "--protocol", "cai"], 2, "no rule for consumers of the CUDA Array Interface"),
         (["--consumer", "offenders:of_dlpack"], 0, "0 rules are broken"),
         (["--consumer", "offenders:crashes_later", "--protocol", "buffer"], 1, "1 rule is broken"),
+        (["--consumer", "offenders:crashes_first", "--protocol", "buffer"], 1, "buffer: the first call crashes the process (SIGSEGV)"),
     ],
 )
 def test_command(capfd, arguments, status, words):

@@ -174,6 +174,15 @@ def test_show_names_the_file_that_cannot_be_read(tmp_path):
         assert shown.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("shape", ["(", "(9999999999999999999999,)", "(2,"])
+def test_show_names_a_damaged_file(tmp_path, shape):
+    path = tmp_path / "damaged.npy"
+    head = f"{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}}}".ljust(117).encode() + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + head)
+    shown = command("show", str(path))
+    assert shown.returncode == 1 and shown.stderr.startswith(f"{path}: ") and shown.stderr.count("\n") == 1
+
+
 def test_show_without_numpy(capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy", None)
     assert main(["show", "x.npy"]) == 1

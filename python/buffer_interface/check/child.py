@@ -161,9 +161,13 @@ class Run:
         self._output.write(json.dumps(line) + "\n")
         self._output.flush()
 
+    def is_left_out(self, array, protocol):
+        """Whether a step of the protocol hung, or a consumer crashed in its first call."""
+        return f"{array}/{protocol}/" in self._done
+
     def step(self, array, protocol, function, subject):
         key = f"{array}/{protocol}/{function.__name__}"
-        if key in self._done or f"{array}/{protocol}/" in self._done:
+        if key in self._done or self.is_left_out(array, protocol):
             return
         self.write(begin=key)
         judge = Judge(lambda rule, status, text: self.write(rule=rule, status=status, text=text, array=array, protocol=protocol))
@@ -176,7 +180,7 @@ class Run:
         self.write(end=key)
 
     def keep_for_the_end(self, name, make):
-        if f"{name}/buffer-interface/" in self._done:
+        if self.is_left_out(name, "buffer-interface"):
             return
         try:
             self._ending.keep(name, make)
@@ -228,7 +232,11 @@ def check_consumer(function, protocols, run):
         if protocol not in consumers.CASES:
             continue
         prefix, cases = consumers.CASES[protocol]
+        if run.is_left_out("consumer", protocol):
+            continue
+        run.write(begin=f"consumer/{protocol}/{rules.FIRST_CALL}")
         why = consumers.takes(protocol, function)
+        run.write(end=f"consumer/{protocol}/{rules.FIRST_CALL}")
         if why:
             for rule in rules.CONSUMER[protocol]:
                 run.write(rule=rule.name, status="skip", text=why, array="consumer", protocol=protocol)

@@ -11,6 +11,8 @@ PEP = "Python/C API, Buffer Protocol (PEP 3118): "
 AI = "NumPy, The array interface protocol: "
 BI = "BufferInterface, specification: "
 
+FIRST_CALL = "the first call"  # the name of the step in which a consumer gets a plain array
+
 TITLES = {
     "array": "Array interface of NumPy",
     "buffer": "Buffer protocol of Python",
