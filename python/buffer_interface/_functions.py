@@ -28,6 +28,8 @@ def arange(start, stop=None, step=1, dtype=None, *, device="auto"):
     [2, 5]
     """
     numbers = _array._numpy_module("arange()")
+    if start is None:
+        raise TypeError("arange() needs a number, not None")
     start, stop = (0, start) if stop is None else (start, stop)
     return from_numpy(numbers.arange(start, stop, step, dtype=dtype), device=device)
 

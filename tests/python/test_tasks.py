@@ -257,6 +257,8 @@ def test_new_arrays(device):
         assert bi.full(2, value, device=device).typestr == typestr
     for make in (bi.empty, bi.zeros, bi.ones):
         assert make(2, device=device).typestr == "<f8"
+    with pytest.raises(TypeError, match="not None"):
+        bi.arange(None, device=device)
 
 
 @pytest.mark.parametrize("name", ["float", "double", "half", "f", "d", "?", "i4,f8", "|i4", "int8", float, bool])
