@@ -17,7 +17,7 @@
 #define S_ISLNK(mode) 0
 #define lstat stat
 #define fsync _commit
-#define fchmod(fd, mode) ((void)(mode), 0)
+#define fchmod(fd, mode) ((void)(fd), (void)(mode), 0)
 #define read(fd, bytes, size) _read(fd, bytes, (unsigned)((size) < INT_MAX ? (size) : INT_MAX))
 #define write(fd, bytes, size) _write(fd, bytes, (unsigned)((size) < INT_MAX ? (size) : INT_MAX))
 #define dup windows_dup

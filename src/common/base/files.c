@@ -23,7 +23,7 @@
 #define O_CLOEXEC (_O_BINARY | _O_NOINHERIT)
 #define lstat stat
 #define fsync _commit
-#define fchmod(descriptor, mode) ((void)(mode), 0)
+#define fchmod(descriptor, mode) ((void)(descriptor), (void)(mode), 0)
 #define rename replace_file
 
 static int replace_file(const char *from, const char *to)
