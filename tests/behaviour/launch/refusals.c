@@ -153,7 +153,6 @@ static void test_number_types_of_the_source(void **state)
 		{ "typedef float real;", "real", "" },
 		{ "#define real float", "real", "" },
 		{ "#define x 5\n#undef x\ntypedef float real;", "real", "#define x 5\n" },
-		{ "typedef float n;", "n", "" },
 		{ "typedef float real;", "real", "// the last character is a backslash \\" },
 	};
 	const struct bi_argument value = BI_INT(3);
@@ -180,6 +179,24 @@ static void test_number_types_of_the_source(void **state)
 		bi_view_release(floats);
 	}
 	bi_view_release(ints);
+}
+
+/* The library's own text about a type has names too. */
+static void test_a_type_of_the_source_named_n(void **state)
+{
+	struct bi_view *ints, *longs;
+	struct bi_kernel *kernel;
+
+	(void)state;
+	if (!is_opencl(fixture.context))
+		return;
+	kernel = get_kernel_of("typedef long n;", "n", "");
+	ints = make_numbers(fixture.context, 1, (int64_t[]){ 16 });
+	OK(bi_view_reinterpret(ints, dtype_of("int64"), NULL, &longs, &error));
+	OK(bi_launch(kernel, NULL, &grid8, (struct bi_argument[]){ BI_WRITES(longs), BI_INT64(3) }, 2, &error));
+	bi_view_release(longs);
+	bi_view_release(ints);
+	bi_kernel_release(kernel);
 }
 
 /* A kernel that was built for one device of a native context is not run by a stream of another. */
@@ -655,6 +672,7 @@ int refusals_group(void)
 		TEST(test_size_of_a_structure_without_memory),
 		TEST(test_names_of_parameters),
 		TEST(test_number_types_of_the_source),
+		TEST(test_a_type_of_the_source_named_n),
 		TEST(test_log_is_cut),
 		TEST(test_arguments_of_programs),
 		TEST(test_count_kind_and_size),
