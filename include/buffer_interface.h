@@ -934,8 +934,8 @@ struct bi_use {
  *
  * If bi_use_begin fails, the stream may already wait for some of the memories. Nothing has to be undone. If bi_use_end
  * fails for one memory, the order of the remaining memories is still recorded. With BI_EPRODUCER and BI_ECAPTURE the
- * order of the memory that failed is not recorded: synchronise the stream before you release this memory. bi_use_begin
- * does not query captures if `stream` has nothing to wait for. Then bi_use_end returns BI_ECAPTURE.
+ * order of the memory that failed is not recorded: synchronise the stream before you release this memory. If
+ * `stream` has nothing to wait for, bi_use_begin does not query captures, and only bi_use_end can return BI_ECAPTURE.
  */
 BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
@@ -1008,7 +1008,7 @@ BI_API int bi_fill(const struct bi_view *view, const void *element, struct bi_st
 
 /*
  * Read and write one element; `index` as in bi_layout_element. Reading blocks the calling thread (`value`). BI_EBOUNDS:
- * there is no such element. BI_EREADONLY: the view is read-only.
+ * there is no such element. BI_EREADONLY: bi_view_set_element was called with a read-only view.
  */
 BI_API int bi_view_get_element(const struct bi_view *view, const int64_t *index, void *element, struct bi_error *err);
 BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index, const void *element,

@@ -203,7 +203,7 @@ struct bi__point {
 
 /*
  * The order state of a memory: the work on it that is not known to be complete, and the events that later work waits
- * for. docs/ordering.md, "States of a memory". The functions of order.h change it.
+ * for. docs/ordering.md, "States of a memory". The functions of order.h and points.h change it.
  */
 struct bi__order {
 	/* State of the current step (order.h). */
