@@ -160,19 +160,6 @@ static int load_source(struct job *job)
 	return EXIT_CODE_OK;
 }
 
-/* Prints each line of the notes on stderr. */
-static void say_notes(const char *notes)
-{
-	while (*notes) {
-		int length = (int)strcspn(notes, "\n");
-
-		if (length)
-			say("note: %.*s", length, notes);
-		notes += length;
-		notes += *notes == '\n';
-	}
-}
-
 static int use_device(struct job *job)
 {
 	struct bi_options opening = BI_OPTIONS_INIT;
@@ -186,7 +173,6 @@ static int use_device(struct job *job)
 		say("%s; see 'bi devices'", err.message);
 		return EXIT_CODE_FAILURE;
 	}
-	say_notes(bi_context_notes(job->context));
 	request = (struct transfer_request){ job->source, &job->selection, &job->progress };
 	if (transfer(job->context, &request, &job->result, &job->times, &err) != BI_OK)
 		return report_failure(job, EXIT_CODE_FAILURE, bi_context_device(job->context)->spec, &err);
