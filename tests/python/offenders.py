@@ -969,6 +969,11 @@ class OtherContext(Pending):
         x.stream = opencl.pending(1)[2]
 
 
+class OtherDevice(Pending):
+    def edit_order(self, x):
+        x.device_id = 99
+
+
 class DoneNothing(Pending):
     def edit_order(self, x):
         x.done = address_of(done_nothing)
@@ -1012,7 +1017,7 @@ class OfHost(Pending):
 
 RIGHT_ORDERS = {"refuses": Refuses, "by event": ByEvent, "of host": OfHost}
 ORDERS = {"right": Pending, "B-32": Silent, "B-30": OtherQueue, "B-33": OtherContext}
-ORDERS |= {"B-36": DoneNothing, "B-37": DoneWaits, "B-47": Waits, "B-20": OfPart, "B-31": EndsQueue}
+ORDERS |= {"B-36": DoneNothing, "B-37": DoneWaits, "B-47": Waits, "B-20": OfPart, "B-23": OtherDevice, "B-31": EndsQueue}
 
 
 def order(gate=None):

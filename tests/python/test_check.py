@@ -87,6 +87,12 @@ def test_what_was_found_before_the_last_restart_is_reported(monkeypatch):
     assert len(broken) == 2 and "the process ended early 1 times, and the rest was not checked" in broken[-1]
 
 
+def test_names_of_a_producer_cannot_control_the_terminal():
+    arrays = [("\x1b[31mred", "ndarray", ["dlpack"])]
+    text = report.Report("m:f\r", False, ["dlpack"], arrays, []).text(False)
+    assert text.splitlines()[:2] == ["Producer m:f\\r", "  array \\x1b[31mred: ndarray; dlpack"]
+
+
 def test_a_task_may_be_long(monkeypatch):
     task = {"target": "offenders:right" + " " * 200_000, "protocols": ["dlpack"], "consumer": False}
     with pytest.raises(command.Failure, match="right"):

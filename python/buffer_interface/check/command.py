@@ -200,7 +200,7 @@ def main(options):
     try:
         return run(options)
     except Failure as failure:
-        print(failure, file=sys.stderr)
+        print(report.printable(str(failure)), file=sys.stderr)
     except Exception:  # status 1 would say that a rule is broken
         traceback.print_exc()
     return 2, ""

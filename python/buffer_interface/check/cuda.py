@@ -32,6 +32,11 @@ class Driver:
         if code:
             raise RuntimeError(f"{name} returned {code}")
 
+    def device_count(self):
+        count = ctypes.c_int()
+        self.call("cuDeviceGetCount", ctypes.byref(count))
+        return count.value
+
     @contextlib.contextmanager
     def entered(self):
         self.call("cuCtxPushCurrent_v2", self._context)

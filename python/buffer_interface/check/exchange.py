@@ -6,7 +6,7 @@ import json
 import math
 import os
 
-from . import layout, opencl, structs
+from . import cuda, layout, opencl, structs
 from .judge import Stop, elements, is_int, is_ints, kind_of, on_thread, published, references, same_elements, short, together
 
 CAPSULE = b"buffer_interface.c_api"
@@ -171,8 +171,17 @@ def check_layout(x, shape, strides):
     yield "B-18", is_c and is_f, f"flags are {x.flags:#x}, shape is {shape}, strides are {strides}"
 
 
+def device_count(x):
+    """Returns how many devices the structure may name, or None if there is no driver to ask."""
+    if x.handle_kind == 2:
+        return cuda.driver() and cuda.driver().device_count()
+    return len(opencl.devices_of(x.context)) if x.handle_kind in CL_KINDS and opencl.library() else None
+
+
 def judge_place(judge, taken):
     x = taken.x
+    count = device_count(x)
+    judge.rule("B-23", count is None or x.device_id < count, f"device_id is {x.device_id}, and the number of devices is {count}")
     if 0 in taken.shape():
         return
     if x.handle_kind == 1:

@@ -64,9 +64,17 @@ def place_of(exchange):
     """Returns (context, device) of the queue of a structure, or of its event."""
     if exchange.stream:
         return context_of(exchange.stream), ask("clGetCommandQueueInfo", exchange.stream, DEVICE_OF_QUEUE, c_void_p)
-    context, devices = ask("clGetEventInfo", exchange.event, CONTEXT_OF_EVENT, c_void_p), (c_void_p * 64)()
-    library().clGetContextInfo(c_void_p(context), c_uint32(DEVICES_OF_CONTEXT), ctypes.c_size_t(ctypes.sizeof(devices)), devices, None)
-    return context, devices[exchange.device_id]
+    context = ask("clGetEventInfo", exchange.event, CONTEXT_OF_EVENT, c_void_p)
+    return context, devices_of(context)[exchange.device_id]
+
+
+def devices_of(context):
+    """Returns the devices of a context, in its order."""
+    nbytes, name = ctypes.c_size_t(), c_uint32(DEVICES_OF_CONTEXT)
+    library().clGetContextInfo(c_void_p(context), name, ctypes.c_size_t(0), None, ctypes.byref(nbytes))
+    devices = (c_void_p * (nbytes.value // ctypes.sizeof(c_void_p)))()
+    library().clGetContextInfo(c_void_p(context), name, nbytes, devices, None)
+    return list(devices)
 
 
 def memory(handle):

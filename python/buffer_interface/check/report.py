@@ -17,6 +17,11 @@ def marked(text):
     return re.sub("`([^`]*)`", r"<code>\1</code>", html.escape(text))
 
 
+def printable(text):
+    """Returns the text with escapes in place of control characters but the ends of lines."""
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], text)
+
+
 class Line:
     """One rule with what was found for all arrays."""
 
@@ -84,7 +89,7 @@ class Report:
                 out += ["", rules.TITLES[protocol]]
             for line in shown:
                 out += self._text_of(line)
-        return "\n".join([*out, "", self.summary(), ""])
+        return printable("\n".join([*out, "", self.summary(), ""]))
 
     def _text_of(self, line):
         def wrapped(label, text):
