@@ -47,14 +47,14 @@
  *   Reference counts are atomic. Two threads that write the same bytes race about the bytes, not about the objects.
  *   A release callback runs exactly once, on the thread that releases the last reference or sees the last work end. The
  *   library holds no lock while the callback runs.
- *   No function is a cancellation point of pthread_cancel, but a callback of the caller may be one.
+ *   No function is a cancellation point of pthread_cancel: cancellation is disabled in callbacks of the caller too.
  *
  * Asynchrony
  *   Functions that take a `stream` return when the work is enqueued or done. The comments say which functions block the
  *   calling thread until work is done. docs/ordering.md lists all waits. Each wait has a reason such as `export`, which
- *   the comments name in brackets. An allocation, copy or fill blocks (`pressure`) if the context has more retired
- *   memory than its limit (pool_limit). Do not enqueue work that waits for a later act of the calling thread: the next
- *   call may block for that work, for ever.
+ *   the comments name in brackets. An allocation, copy, fill, launch or bi_use_begin blocks (`pressure`) if the context
+ *   has more retired memory than its limit (pool_limit). Do not enqueue work that waits for a later act of the calling
+ *   thread: the next call may block for that work, for ever.
  *
  * Words of ordering (docs/ordering.md has the rules)
  *   context stream  the stream that a context has from the start
@@ -793,9 +793,9 @@ BI_API struct bi_memory *bi_memory_retain(struct bi_memory *memory);
 /*
  * The last release frees the memory immediately if nothing is pending on it or if its producer named a stream.
  * Otherwise the memory is retired. It is freed by the next call that sees that its work is complete: an allocation,
- * copy, fill or launch in its context, bi_view_synchronize, bi_stream_synchronize, bi_event_synchronize,
- * bi_context_trim or the close of the context (docs/ordering.md, rows 13 to 15). Memory that the library allocated goes
- * back to the pool.
+ * import, wrap, copy, fill, launch or bi_use_begin in its context, bi_view_synchronize, bi_stream_synchronize,
+ * bi_event_synchronize, bi_context_trim or the close of the context (docs/ordering.md, rows 13 to 15). Memory that the
+ * library allocated goes back to the pool.
  */
 BI_API void bi_memory_release(struct bi_memory *memory);
 /* Return the size in bytes, and the context. The context is borrowed. */

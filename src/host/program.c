@@ -147,10 +147,7 @@ int bi__host_launch(struct bi__device_state *device, struct bi__queue *queue, co
 					job.local, job.boxes);
 		job.locals = locals + (LOCAL_STEP - (uintptr_t)locals % LOCAL_STEP);
 	}
-	if (job.boxes == 1)
-		run_box(&job, 0);
-	else
-		bi__workers_run(job.boxes, run_box, &job);
+	bi__workers_run(job.boxes, run_box, &job);
 	free(locals);
 	return BI_OK;
 }

@@ -114,8 +114,8 @@ static int read_array(struct bi_context *context, const struct bi_npy_source *so
 	return rc;
 }
 
-int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
-		struct bi_error *err)
+static int read_source(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
+		       struct bi_error *err)
 {
 	struct bi_layout layout;
 	char *descr = NULL;
@@ -137,6 +137,21 @@ int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, 
 	if (!rc && out)
 		rc = read_array(context, source, &layout, out, err);
 	free(descr);
+	return rc;
+}
+
+/*
+ * The public functions cannot be cancelled. Reading and writing are cancellation points, also in functions of the
+ * caller.
+ */
+int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
+		struct bi_error *err)
+{
+	int state, rc;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	rc = read_source(context, source, out, err);
+	pthread_setcancelstate(state, NULL);
 	return rc;
 }
 
@@ -168,7 +183,7 @@ static int write_dense(const struct bi_view *dense, const struct header *header,
 	return rc ? rc : unmapped;
 }
 
-int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, struct bi_error *err)
+static int write_view(const struct bi_view *view, bi_npy_write_fn write, void *data, struct bi_error *err)
 {
 	struct bi_layout layout;
 	struct bi_view *dense;
@@ -188,6 +203,16 @@ int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, 
 		bi_view_release(dense);
 	}
 	free(header.bytes);
+	return rc;
+}
+
+int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, struct bi_error *err)
+{
+	int state, rc;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	rc = write_view(view, write, data, err);
+	pthread_setcancelstate(state, NULL);
 	return rc;
 }
 
@@ -220,7 +245,6 @@ static int load_file(struct bi_context *context, const char *path, struct bi_vie
 	return rc;
 }
 
-/* A cancelled thread ends behind the call: reading and writing are cancellation points. */
 int bi_npy_load(struct bi_context *context, const char *path, struct bi_view **out, struct bi_error *err)
 {
 	int state, rc;

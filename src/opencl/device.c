@@ -436,8 +436,11 @@ static void find_listed_device(cl_device_id device, struct bi_device *out)
 	if (get_platforms(&platforms, NULL) != BI_OK)
 		return;
 	for (cl_uint p = 0; p < platforms.count; p++) {
-		if (platforms.ids[p] != own || get_devices(own, &devices, NULL) != BI_OK)
+		if (platforms.ids[p] != own)
 			continue;
+		out->platform = (int)p;
+		if (get_devices(own, &devices, NULL) != BI_OK)
+			return;
 		for (cl_uint d = 0; d < devices.count; d++)
 			if (devices.ids[d] == device)
 				describe_device(own, (int)p, device, (int)d, get_version(device), out);

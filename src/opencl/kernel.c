@@ -59,7 +59,10 @@ static uint64_t cache_key(cl_device_id device)
 	static const cl_uint of_device[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
 	uint64_t hash = BI__OPENCL_HASH;
 	cl_platform_id platform = NULL;
+	cl_uint bits = 0; /* the builds of a driver for 32 and for 64 bits have the same texts */
 
+	bi__cl->GetDeviceInfo(device, CL_DEVICE_ADDRESS_BITS, sizeof(bits), &bits, NULL);
+	hash = bi__opencl_hash(hash, &bits, sizeof(bits));
 	for (size_t i = 0; i < PIECES; i++)
 		hash = bi__opencl_hash(hash, source[i], strlen(source[i]));
 	bi__cl->GetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
@@ -319,8 +322,8 @@ static int add_misalignment(uintptr_t *bits, cl_mem buffer, struct bi_error *err
 }
 
 /*
- * Writes the limits for launches. A CPU gets no tiles: its local memory is ordinary memory, and its cache has the
- * effect that tiles have on a GPU.
+ * Writes the limits for launches. A device with native kernels is a CPU and gets no tiles: its local memory is ordinary
+ * memory, and its cache has the effect that tiles have on a GPU.
  */
 static int get_limits(const struct bi__opencl_job *job, struct bi__launch_limits *limits, struct bi_error *err)
 {

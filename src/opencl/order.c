@@ -233,6 +233,8 @@ int bi__opencl_stream_close(struct bi__queue *queue)
 	if (count < 0) {
 		bi__cl->ReleaseCommandQueue(queue_handle(queue));
 		free(spare);
+	} else {
+		bi__cl->Flush(queue_handle(queue)); /* as a release would, for commands that the caller enqueued */
 	}
 	for (; count >= MOST_SPARES && (spare = take_spare(opencl, OUT_OF_ORDER_OF_CALLER)); waits++)
 		free_spare(spare);

@@ -130,6 +130,7 @@ static int find_type(const struct bi__opencl *opencl, const struct bi__opencl_so
 struct described {
 	char name[MOST_TEXT], type[MOST_TEXT];
 	cl_kernel_arg_address_qualifier place;
+	cl_kernel_arg_access_qualifier access; /* of an image or a pipe */
 	cl_kernel_arg_type_qualifier qualifiers;
 };
 
@@ -148,6 +149,9 @@ static int describe_argument(cl_kernel kernel, cl_uint index, struct described *
 	if (code == CL_SUCCESS)
 		code = bi__cl->GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(out->place),
 						&out->place, NULL);
+	if (code == CL_SUCCESS)
+		code = bi__cl->GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof(out->access),
+						&out->access, NULL);
 	if (code == CL_SUCCESS)
 		code = bi__cl->GetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(out->qualifiers),
 						&out->qualifiers, NULL);
@@ -171,6 +175,14 @@ static unsigned char rank_of(const char *type)
 	return length ? (unsigned char)(type[length - 1] - '0') : 0;
 }
 
+/* Returns true if the driver takes an object of its own for the argument, and not the bytes of a value. */
+static int is_object(const struct described *argument)
+{
+	return argument->place == CL_KERNEL_ARG_ADDRESS_GLOBAL || argument->place == CL_KERNEL_ARG_ADDRESS_CONSTANT ||
+	       argument->access != CL_KERNEL_ARG_ACCESS_NONE || !strcmp(argument->type, "sampler_t") ||
+	       !strcmp(argument->type, "queue_t");
+}
+
 /* Makes a parameter of the argument at `index`, unless it belongs to the array before it. */
 static int add_parameter(const struct bi__opencl *opencl, const struct bi__opencl_source *source,
 			 const struct described *argument, struct bi__kernel *out, struct bi_error *err)
@@ -190,6 +202,11 @@ static int add_parameter(const struct bi__opencl *opencl, const struct bi__openc
 	parameter->kind = is_array                                         ? BI_PARAMETER_ARRAY
 			  : argument->place == CL_KERNEL_ARG_ADDRESS_LOCAL ? BI_PARAMETER_LOCAL
 									   : BI_PARAMETER_VALUE;
+	if (parameter->kind == BI_PARAMETER_VALUE && is_object(argument))
+		return bi__fail(err, BI_EINVAL,
+				"parameter '%.39s' has type '%s': a launch passes no pointers, images and samplers as "
+				"values",
+				name, argument->type);
 	if (is_array)
 		parameter->access = argument->qualifiers & CL_KERNEL_ARG_TYPE_CONST ? BI_ACCESS_READ : BI_ACCESS_WRITE;
 	if (strlen(name) >= sizeof(parameter->name))

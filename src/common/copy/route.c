@@ -68,15 +68,16 @@ static int is_cross(const struct bi__job *job)
 static int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
-	struct bi_context *context = to->backend->cpu_addressable ? from->context : to->context;
+	const struct bi_memory *device = to->backend->cpu_addressable ? from : to;
+	const struct bi_stream *stream = job->stream;
 	int takes, rc;
 
 	*needs = 0;
 	if (job->plan.kind == BI_PLAN_LINEAR || to->backend->cpu_addressable == from->backend->cpu_addressable)
 		return BI_OK;
-	if (job->stream)
-		context = job->stream->context;
-	rc = bi__job_is_taken(job, context, &takes, err);
+	if (!stream)
+		stream = device->home; /* may belong to another device of the native context than the memory */
+	rc = bi__job_is_taken(job, stream->context, &takes, err);
 	*needs = !takes;
 	return rc;
 }

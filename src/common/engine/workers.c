@@ -188,7 +188,7 @@ static void run_shared_job(int helpers, int chunks, void (*fn)(void *arg, int ch
 
 /*
  * The job cannot be cancelled: its owner waits for the chunks of other threads, and a thread that ended there would
- * leave the lock and the job behind.
+ * leave the lock and the job behind. A chunk may call a kernel of the caller.
  */
 void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
 {
@@ -196,14 +196,14 @@ void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
 
 	if (helpers > chunks - 1)
 		helpers = chunks - 1;
-	if (helpers <= 0 || atomic_flag_test_and_set_explicit(&job_taken, memory_order_acquire)) {
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	if (helpers > 0 && !atomic_flag_test_and_set_explicit(&job_taken, memory_order_acquire)) {
+		run_shared_job(helpers, chunks, fn, arg);
+		atomic_flag_clear_explicit(&job_taken, memory_order_release);
+	} else {
 		for (int i = 0; i < chunks; i++)
 			fn(arg, i);
-		return;
 	}
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	run_shared_job(helpers, chunks, fn, arg);
-	atomic_flag_clear_explicit(&job_taken, memory_order_release);
 	pthread_setcancelstate(state, NULL);
 }
 

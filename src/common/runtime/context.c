@@ -149,8 +149,11 @@ static int open_first_candidate(struct bi_context *context, const struct bi__cho
 			return bi__fail_vendor(err, local.status, local.vendor, "device %s: %.200s", device->spec,
 					       local.message);
 	}
-	if (rc)
+	if (rc) {
+		for (char *c = context->notes; c && (c = strchr(c, '\n'));)
+			*c = c[1] ? ';' : '\0';
 		return bi__fail(err, rc, "no device opens: %s", context->notes ? context->notes : local.message);
+	}
 	for (int i = 0; i < choice->count && choice->is_auto; i++)
 		if (!choice->devices[i].usable)
 			add_note(context, choice->devices[i].spec, choice->devices[i].reason);
@@ -310,16 +313,16 @@ static int release_reference(struct bi_context *context)
 /* The last reference may be released in a scope of another context, and the closing calls functions of the caller. */
 void bi_context_release(struct bi_context *context)
 {
-	struct bi__scope *scope;
+	struct bi__pause pause;
 
 	if (!context || !release_reference(context))
 		return;
-	scope = bi__dispatch_pause();
+	pause = bi__dispatch_pause();
 	if (context->around_close)
 		context->around_close(close_context, context);
 	else
 		close_context(context);
-	bi__dispatch_resume(scope);
+	bi__dispatch_resume(pause);
 }
 
 const struct bi_device *bi_context_device(const struct bi_context *context)

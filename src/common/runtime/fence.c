@@ -96,7 +96,7 @@ int bi__fence_await(struct bi_stream *stream, enum bi__wait_reason reason, struc
 	int rc = bi__fence_record(stream, &fence, err);
 
 	if (!rc)
-		rc = bi__fence_block(&fence, reason, err);
+		rc = bi__fence_finish(&fence, reason, err);
 	bi__fence_clear(&fence);
 	return rc;
 }

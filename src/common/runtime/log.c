@@ -5,7 +5,7 @@
 
 void bi__log(const struct bi_context *context, enum bi_log_level level, const char *format, ...)
 {
-	struct bi__scope *scope;
+	struct bi__pause pause;
 	char line[512];
 	va_list args;
 
@@ -14,7 +14,7 @@ void bi__log(const struct bi_context *context, enum bi_log_level level, const ch
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	scope = bi__dispatch_pause();
+	pause = bi__dispatch_pause();
 	context->log.fn(context->log.data, level, line);
-	bi__dispatch_resume(scope);
+	bi__dispatch_resume(pause);
 }

@@ -295,6 +295,7 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 	rc = check_foreign(context, foreign, err);
 	if (rc)
 		return rc;
+	bi__memory_reap(context, BI__REAP_SOME); /* a caller may only import and release arrays */
 	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST, behind);
 	if (!memory)
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");

@@ -18,7 +18,7 @@
 
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
-	struct bi__scope *scope;
+	struct bi__pause pause;
 
 	if (memory->block.handle)
 		bi__dispatch_free(memory->backend, &context->device, &memory->block);
@@ -29,9 +29,9 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	bi__points_clear(memory);
 	pthread_mutex_destroy(&memory->lock);
 	if (memory->release.fn) {
-		scope = bi__dispatch_pause();
+		pause = bi__dispatch_pause();
 		memory->release.fn(memory->release.data);
-		bi__dispatch_resume(scope);
+		bi__dispatch_resume(pause);
 	}
 	free(memory);
 }
@@ -173,14 +173,14 @@ static int find_last_work(struct bi_memory *memory, struct bi__fence *out)
 /* Returns 1 if the producer orders its own work behind the work that is pending. */
 static int is_handed_back(const struct bi_memory *memory, const struct bi__fence *work)
 {
-	struct bi__scope *scope;
+	struct bi__pause pause;
 	int rc;
 
 	if (!memory->release.done)
 		return 0;
-	scope = bi__dispatch_pause();
+	pause = bi__dispatch_pause();
 	rc = memory->release.done(memory->release.data, work->context->stream.queue.kind, bi__fence_handle(work));
-	bi__dispatch_resume(scope);
+	bi__dispatch_resume(pause);
 	return !rc;
 }
 

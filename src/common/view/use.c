@@ -161,7 +161,10 @@ int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t cou
 {
 	int rc = check_uses(stream, uses, count, err);
 
-	return rc ? rc : begin_uses(stream, uses, count, err);
+	if (rc)
+		return rc;
+	bi__memory_limit_retired(stream);
+	return begin_uses(stream, uses, count, err);
 }
 
 /* Makes the stream wait for events that it may not have waited for yet, then records its end. */
@@ -246,6 +249,7 @@ int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t 
 
 	if (rc)
 		return rc;
+	bi__memory_limit_retired(stream);
 	/* The caller's functions on the host may call the library for the same memory, so no lock is held. */
 	if (!stream->context->device.backend->synchronous && collect(&used, uses, 0, count, 0) == count)
 		return run_step(&used, stream, enqueue_used_locked, &work, err);
@@ -339,5 +343,5 @@ int bi_event_synchronize(struct bi_event *event, struct bi_error *err)
 {
 	if (!event)
 		return bi__fail(err, BI_EINVAL, "event is NULL");
-	return free_retired(bi__fence_block(&event->fence, BI__WAIT_SYNCHRONIZE, err), event->fence.context);
+	return free_retired(bi__fence_finish(&event->fence, BI__WAIT_SYNCHRONIZE, err), event->fence.context);
 }

@@ -215,6 +215,36 @@ static void test_queue_of_another_device_with_event(void **state)
 	named_queue_of_another_device(1);
 }
 
+/* The array's stream belongs to the second device, which may take less from the CPU than the first. */
+static void test_strided_copies_on_the_queue_of_another_device(void **state)
+{
+	static const int64_t shape[1] = { 2 * SIZE };
+	static const struct bi_index index = { BI_INDEX_SLICE, BI_OMITTED, BI_OMITTED, 2 };
+	static const struct bi_dtype byte = { 1, 1, BI_UINT8, 0 };
+	struct bi_context *context = adopt(producer.queues[0]);
+	struct bi_exchange exchange = describe(producer.queues[1], NULL);
+	unsigned char every_second[2 * SIZE];
+	struct bi_view *device, *all, *host;
+
+	(void)state;
+	for (int i = 0; i < 2 * SIZE; i++)
+		every_second[i] = (unsigned char)(i / 2);
+	OK(bi_view_import(context, &exchange, 0, &device, &err));
+	OK(bi_view_wrap_host(context, every_second, byte, 1, shape, NULL, NULL, &all, &err));
+	OK(bi_view_index(all, &index, 1, &host, &err));
+	bi_view_release(all);
+	OK(bi_copy(device, host, NULL, &err));
+	OK(bi_view_synchronize(host, &err));
+	memset(every_second, 0, sizeof(every_second));
+	OK(bi_copy(host, device, NULL, &err));
+	OK(bi_view_synchronize(host, &err));
+	for (int i = 0; i < 2 * SIZE; i++)
+		assert_int_equal(every_second[i], i % 2 ? 0 : (unsigned char)(i / 2));
+	bi_view_release(host);
+	bi_view_release(device);
+	bi_context_release(context);
+}
+
 /* An event alone: the memory is handed back by `done`, and released with the last reference (finding S6). */
 static void event_alone(int refuses)
 {
@@ -358,10 +388,15 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, open_producer, close_producer)
 	const struct CMUnitTest tests[] = {
-		TEST(test_queue_of_another_device),    TEST(test_queue_of_another_device_with_event),
-		TEST(test_event_alone_is_handed_back), TEST(test_release_waits_if_the_producer_cannot_follow),
-		TEST(test_event_alone_needs_done),     TEST(test_context_is_needed),
-		TEST(test_position_in_the_context),    TEST(test_no_elements_in_memory_of_any_kind),
+		TEST(test_queue_of_another_device),
+		TEST(test_queue_of_another_device_with_event),
+		TEST(test_event_alone_is_handed_back),
+		TEST(test_release_waits_if_the_producer_cannot_follow),
+		TEST(test_strided_copies_on_the_queue_of_another_device),
+		TEST(test_event_alone_needs_done),
+		TEST(test_context_is_needed),
+		TEST(test_position_in_the_context),
+		TEST(test_no_elements_in_memory_of_any_kind),
 	};
 #undef TEST
 

@@ -108,6 +108,48 @@ static void row_37_memory_of_launches_is_pooled(void **state)
 	bi_kernel_release(kernel);
 }
 
+/* Wraps the memory of a view once more. */
+static struct bi_view *wrap_again(const struct bi_view *view, int *released)
+{
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_native native;
+	struct bi_layout layout;
+	struct bi_view *wrapped;
+
+	bi_view_native(view, &native);
+	bi_view_layout(view, &layout);
+	foreign.kind = native.kind;
+	foreign.handle = native.handle;
+	foreign.nbytes = (size_t)bi_layout_nbytes(&layout);
+	foreign.release = count_release;
+	foreign.release_data = released;
+	OK(bi_view_wrap(fixture.context, &foreign, &layout, &wrapped, &error));
+	return wrapped;
+}
+
+static void row_15_a_launch_frees_retired_memory(void **state)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_event *event;
+	int released = 0, done = 0;
+	struct bi_view *wrapped = wrap_again(out, &released);
+
+	(void)state;
+	spin(kernel, NULL, in, wrapped, 1);
+	bi_view_release(wrapped);
+	OK(bi_event_record(bi_context_stream(fixture.context), &event, &error));
+	while (!done)
+		OK(bi_event_query(event, &done, &error));
+	bi_event_release(event);
+	spin(kernel, NULL, in, out, 1);
+	assert_int_equal(released, 1);
+	bi_view_release(in);
+	bi_view_release(out);
+	bi_kernel_release(kernel);
+}
+
 struct launcher {
 	struct bi_kernel *kernel;
 	int failures; /* calls */
@@ -482,6 +524,7 @@ int order_group(void)
 		TEST(row_37_launches_on_several_streams_are_ordered),
 		TEST(row_37_a_launch_outlives_its_objects),
 		TEST(row_37_memory_of_launches_is_pooled),
+		TEST(row_15_a_launch_frees_retired_memory),
 		TEST(row_38_two_launches_that_read_run_side_by_side),
 		TEST(row_37_a_launch_is_one_step),
 		TEST(row_37_threads_share_a_kernel),

@@ -97,6 +97,25 @@ static void test_size_of_a_structure_without_memory(void **state)
 	bi_program_release(program);
 }
 
+/* The bytes of a value would be a handle for the driver. */
+static void test_parameters_that_are_no_values(void **state)
+{
+	static const char *const types[] = { "image2d_t", "sampler_t", "__global float *", "__constant int *" };
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+	char text[200];
+
+	(void)state;
+	source.text = text;
+	for (size_t i = 0; i < ARRAY_LENGTH(types) && is_opencl(fixture.context); i++) {
+		snprintf(text, sizeof(text), "BI_KERNEL(f, (BI_VALUE(%s, odd), BI_OUT(int, out)))\n{\n}\n", types[i]);
+		OK(bi_program_build(fixture.context, &source, &program, &error));
+		REFUSED_FOR(BI_EINVAL, "'odd' has type", bi_kernel_get(program, "f", &kernel, &error));
+		bi_program_release(program);
+	}
+}
+
 /* The driver gives names of any length. */
 static void test_names_of_parameters(void **state)
 {
@@ -670,6 +689,7 @@ int refusals_group(void)
 		TEST(test_source_that_does_not_compile),
 		TEST(test_device_without_a_compiler),
 		TEST(test_size_of_a_structure_without_memory),
+		TEST(test_parameters_that_are_no_values),
 		TEST(test_names_of_parameters),
 		TEST(test_number_types_of_the_source),
 		TEST(test_a_type_of_the_source_named_n),

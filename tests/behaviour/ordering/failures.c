@@ -237,6 +237,22 @@ static void row_18_synchronising_waits_for_the_work_before(void **state)
 	assert_int_equal(uses.released, 1);
 }
 
+static void row_18_synchronising_an_event_waits_for_the_work_before(void **state)
+{
+	struct two_uses uses = { .context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT) };
+
+	(void)state;
+	fail_the_second_use(&uses);
+	open_gate_soon(uses.slow);
+	REFUSED(BI_EPRODUCER, bi_event_synchronize(uses.events[1], &error));
+	assert_true(is_open(uses.slow));
+	expect_waits("synchronize", 2);
+	for (int i = 0; i < 2; i++)
+		bi_event_release(uses.events[i]);
+	bi_view_release(uses.view);
+	close_context(uses.context, 1); /* besides clFinish */
+}
+
 static void row_18_released_memory_waits_for_the_work_before(void **state)
 {
 	struct two_uses uses = { .context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT) };
@@ -862,6 +878,7 @@ int failures_rows(void)
 		ROW(row_18_failed_event_of_host_memory, NEED_OPENCL),
 		ROW(row_18_host_memory_whose_producer_fails, NEED_GATE | NEED_OPENCL | NEED_TOLD),
 		ROW(row_18_synchronising_waits_for_the_work_before, NEED_GATE | NEED_OPENCL | NEED_TOLD),
+		ROW(row_18_synchronising_an_event_waits_for_the_work_before, NEED_GATE | NEED_OPENCL | NEED_TOLD),
 		ROW(row_18_released_memory_waits_for_the_work_before, NEED_GATE | NEED_OPENCL | NEED_TOLD),
 		ROW(row_18_failed_work_on_a_named_stream, NEED_GATE | NEED_OPENCL),
 		ROW(row_18_event_of_a_context_that_has_failed, NEED_SIM),

@@ -84,10 +84,11 @@ static void row_14_named_stream_goes_at_once_without_a_gate(void **state)
 /* ----------------------------------------------------------------------------------------------------------- row 15 */
 
 /* Calls that let go of what is done. */
-enum reaper { REAPER_TRIM, REAPER_CREATE, REAPER_FILL, REAPER_COUNT };
+enum reaper { REAPER_TRIM, REAPER_CREATE, REAPER_FILL, REAPER_USE, REAPER_WRAP, REAPER_COUNT };
 
 static void reap(enum reaper reaper, struct bi_context *context, struct bi_view *bystander)
 {
+	const struct bi_use use = { bystander, BI_ACCESS_READ };
 	struct bi_memory *memory;
 
 	switch (reaper) {
@@ -97,6 +98,13 @@ static void reap(enum reaper reaper, struct bi_context *context, struct bi_view 
 	case REAPER_CREATE:
 		OK(bi_memory_create(context, 16, BI_MEMORY_HOST, &memory, &error));
 		bi_memory_release(memory);
+		break;
+	case REAPER_WRAP:
+		bi_view_release(wrap_in(context, PLACE_DEVICE, 0, nobody));
+		break;
+	case REAPER_USE:
+		OK(bi_use_begin(home_of(context), &use, 1, &error));
+		OK(bi_use_end(home_of(context), &use, 1, &error));
 		break;
 	default:
 		fill(bystander, 1, home_of(context));
@@ -110,7 +118,8 @@ static void see_retired(struct bi_context *context, atomic_int *released, int co
 {
 	struct bi_view *bystander = wrap(PLACE_DEVICE, 0, nobody);
 
-	for (int i = 0; i < REAPER_COUNT; i++)
+	/* The first ones only: the others would order work that a test orders. */
+	for (int i = 0; i < REAPER_USE; i++)
 		reap((enum reaper)i, context, bystander);
 	settle();
 	assert_int_equal(*released, 0);
@@ -142,7 +151,7 @@ static void row_15_wrapped_memory_is_retired(void **state)
 static void row_15_host_memory_is_retired(void **state)
 {
 	(void)state;
-	for (int reaper = 0; reaper < REAPER_COUNT; reaper++) {
+	for (int reaper = 0; reaper < REAPER_USE; reaper++) {
 		atomic_int released = 0;
 		struct bi_view *from = wrap(PLACE_HOST, 7, (struct producer){ .released = &released });
 		struct bi_view *to = wrap(PLACE_HOST, 1, (struct producer){ .released = &released });

@@ -32,6 +32,14 @@ static void note_close(void *data)
 	atomic_fetch_add(&closed, 1);
 }
 
+static void log_and_end(void *data, enum bi_log_level level, const char *line)
+{
+	(void)data;
+	(void)level;
+	(void)line;
+	pthread_testcancel();
+}
+
 static void open_shared(struct shared *shared)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
@@ -40,6 +48,8 @@ static void open_shared(struct shared *shared)
 	atomic_store(&closed, 0);
 	options.device = device;
 	options.release = note_close;
+	options.log = log_and_end;
+	options.log_level = BI_LOG_DEBUG;
 	if (bi_context_open(&options, &shared->context, &err) || bi_dtype_parse("int32", &shared->dtype, &err) ||
 	    bi_view_empty(shared->context, shared->dtype, 1, &(int64_t){ COUNT }, &shared->array, &err) ||
 	    bi_view_empty(shared->context, shared->dtype, 1, &(int64_t){ COUNT }, &shared->other, &err))

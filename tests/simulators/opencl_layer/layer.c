@@ -176,7 +176,7 @@ static atomic_uint_fast64_t gone_from; /* the driver is gone from this call on; 
 static atomic_int gone_code;
 static atomic_int_fast64_t buffers, memory_references, context_references, late_frees;
 static atomic_int is_loaded;
-static int is_gpu, has_small_groups;
+static int is_gpu, is_first_bare, has_small_groups;
 static const cl_icd_dispatch *driver;
 static cl_icd_dispatch ours;
 
@@ -344,6 +344,17 @@ static void disguise(cl_device_info what, void *out)
 		*(cl_bool *)out = CL_FALSE;
 }
 
+/* Returns true for the first device of its platform. */
+static int is_first(cl_device_id device)
+{
+	cl_platform_id platform = NULL;
+	cl_device_id first = NULL;
+
+	driver->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
+	driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &first, NULL);
+	return device == first;
+}
+
 /* --------------------------------------------------------------------------------------------------------- wrapping */
 
 #define STATUS_CALL(name, is, parameters, arguments) \
@@ -397,7 +408,7 @@ static CL_API_ENTRY cl_int CL_API_CALL disguised_clGetDeviceInfo(cl_device_id d,
 	cl_int result = is_list ? wrap_clGetDeviceInfo(d, what, 0, NULL, needed)
 				: wrap_clGetDeviceInfo(d, what, size, out, needed);
 
-	if (result == CL_SUCCESS && out && is_gpu)
+	if (result == CL_SUCCESS && out && is_gpu && !(is_first_bare && is_first(d)))
 		disguise(what, out);
 	return result == CL_SUCCESS && is_list ? list_extensions(size, out, needed) : result;
 }
@@ -469,7 +480,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
 	ours.clGetDeviceInfo = disguised_clGetDeviceInfo;
 	ours.clGetKernelWorkGroupInfo = disguised_clGetKernelWorkGroupInfo;
 	has_small_groups = mask && strcmp(mask, "small-gpu") == 0;
-	is_gpu = has_small_groups || (mask && strcmp(mask, "gpu") == 0);
+	is_first_bare = mask && strcmp(mask, "later-gpu") == 0;
+	is_gpu = has_small_groups || is_first_bare || (mask && strcmp(mask, "gpu") == 0);
 	*count_out = sizeof(ours) / sizeof(ours.clGetPlatformIDs);
 	*dispatch_out = &ours;
 	atexit(write_report);
