@@ -565,7 +565,9 @@ struct bi_options {
 	void *log_data;
 	int log_level;                  /* highest level that is logged; 0: warnings and errors */
 	size_t pool_limit;              /* bytes of free memory kept for reuse, or BI_POOL_…; retired memory has the
-					   same limit, but at least 64 MiB (docs/ordering.md, row 15) */
+					   same limit, but at least 64 MiB (docs/ordering.md, row 15). On CUDA the driver
+					   keeps freed device memory above it too, until bi_context_trim(context, 0, …),
+					   unless this is BI_POOL_NONE */
 	int memory;                     /* enum bi_memory_kind that BI_MEMORY_DEFAULT stands for */
 	/*
 	 * The folder for compiled kernels; NULL: no file is written. The last folder of the path is made if it is

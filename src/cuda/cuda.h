@@ -94,7 +94,7 @@ struct bi__cuda_pageable {
 
 /* The kernels of src/kernels. */
 struct bi__cuda_kernels {
-	pthread_mutex_t lock; /* held while the driver loads; taken before bi__cuda_pageable.lock */
+	pthread_mutex_t lock; /* held while the driver loads; taken after bi__cuda_pageable.lock */
 	int is_prepared; /* the first load was tried, and the pinned memory of the chunks allocated; guarded by `lock`
 			  */
 	_Atomic(bi__cu_module) module; /* NULL: loading has failed. The first use tries again */
@@ -137,6 +137,7 @@ struct bi__cuda {
 	struct bi__cuda_facts facts;
 	bi__cu_stream stream; /* the context stream */
 	bi__cu_pool pool; /* of the device memory; NULL: the device has no memory pools */
+	uint64_t threshold; /* bytes of freed memory that the pool may keep at a synchronisation */
 	atomic_int is_trimmed; /* the pool keeps no freed memory at a synchronisation, until the next allocation */
 	struct bi__cuda_shared *shared;
 };

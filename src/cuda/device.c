@@ -249,6 +249,7 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 
 	if (!cuda)
 		return bi__fail(err, BI_ENOMEM, "no memory for a context");
+	cuda->threshold = options->pool_limit == BI_POOL_NONE ? 0 : UINT64_MAX;
 	if (options->adopt_context)
 		rc = open_adopted(cuda, (bi__cu_context)options->adopt_context, device->ordinal, adopted, err);
 	else

@@ -29,7 +29,8 @@ static void set_threshold(const struct bi__cuda *cuda, uint64_t nbytes)
 
 /*
  * Opens a pool that keeps freed memory until drop_caches. The default pool gives it back to the system at each
- * synchronisation, which costs milliseconds. Without a pool, memory is allocated and freed outside of stream order.
+ * synchronisation, which costs milliseconds; so does this pool if the caller wants nothing to be kept. Without a pool,
+ * memory is allocated and freed outside of stream order.
  */
 void bi__cuda_open_pool(struct bi__cuda *cuda)
 {
@@ -44,7 +45,7 @@ void bi__cuda_open_pool(struct bi__cuda *cuda)
 	if (bi__cuda_relax(&scope, NULL) != BI_OK || bi__cu->MemPoolCreate(&cuda->pool, &properties) != BI__CU_SUCCESS)
 		cuda->pool = NULL;
 	else
-		set_threshold(cuda, UINT64_MAX);
+		set_threshold(cuda, cuda->threshold);
 	bi__cuda_leave(&scope);
 }
 
@@ -80,7 +81,7 @@ static int alloc_device(struct bi__cuda *cuda, size_t nbytes, struct bi__block *
 	int rc;
 
 	if (atomic_load(&cuda->is_trimmed) && atomic_exchange(&cuda->is_trimmed, 0))
-		set_threshold(cuda, UINT64_MAX);
+		set_threshold(cuda, cuda->threshold);
 	if (source == BI__CUDA_POOL)
 		rc = check_allocation(bi__cu->MemAllocFromPoolAsync(&address, nbytes, cuda->pool, cuda->stream),
 				      "cuMemAllocFromPoolAsync", nbytes, err);

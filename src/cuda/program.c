@@ -258,7 +258,6 @@ int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *qu
 					       block[1], block[2], arguments.shared, bi__cuda_queue_of(queue)->stream,
 					       arguments.pointers, NULL),
 			  "cuLaunchKernel", err);
-	if (!rc)
-		bi__cuda_use(bi__cuda_queue_of(queue));
+	bi__cuda_use(bi__cuda_queue_of(queue)); /* a launch may be enqueued, and return the failure of earlier work */
 	return rc;
 }

@@ -460,6 +460,33 @@ static void test_trim_empties_the_pool_of_the_driver(void **state)
 	assert_true(free_of_device() < before);
 }
 
+/* BI_POOL_NONE: the driver's pool keeps nothing either, after a trim too. */
+static void test_the_pool_of_the_driver_may_keep_nothing(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi_memory *memory;
+	size_t before;
+
+	(void)state;
+	skip_unless_cuda();
+	if (!cuda_sim())
+		skip();
+	options.device = bi_context_device(fixture.context)->spec;
+	options.pool_limit = BI_POOL_NONE;
+	OK(bi_context_open(&options, &context, &error));
+	synchronize_device();
+	before = free_of_device();
+	for (int round = 0; round < 2; round++) {
+		OK(bi_memory_create(context, before / 2, BI_MEMORY_DEVICE, &memory, &error));
+		bi_memory_release(memory);
+		synchronize_device();
+		assert_true(free_of_device() >= before);
+		OK(bi_context_trim(context, 0, &error));
+	}
+	bi_context_release(context);
+}
+
 /* Device memory that was released makes room for managed memory. */
 static void test_managed_memory_after_device_memory(void **state)
 {
@@ -794,6 +821,7 @@ int foreign_cuda_group(void)
 		TEST(test_freed_memory_stays_in_the_pool_of_the_driver),
 		TEST(test_failed_open_beside_a_capture),
 		TEST(test_trim_empties_the_pool_of_the_driver),
+		TEST(test_the_pool_of_the_driver_may_keep_nothing),
 		TEST(test_managed_memory_after_device_memory),
 		TEST(test_unknown_pointers),
 		TEST(test_other_device),
