@@ -971,9 +971,9 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
 
 /*
  * Copies the bytes of all elements: dst[...] = src[...]. Shapes and item sizes are equal; strides and memories are
- * arbitrary. If source and destination overlap, the result is as if the source had been copied aside first.
- * BI_EINVAL: the shapes differ. BI_EDTYPE: the item sizes differ. BI_EREADONLY: `dst` is read-only. BI_EOVERLAP: two
- * elements of `dst` share bytes.
+ * arbitrary. No number is converted, and no bytes are swapped: a copy of >f8 to <f8 has other numbers. If source and
+ * destination overlap, the result is as if the source had been copied aside first. BI_EINVAL: the shapes differ.
+ * BI_EDTYPE: the item sizes differ. BI_EREADONLY: `dst` is read-only. BI_EOVERLAP: two elements of `dst` share bytes.
  *
  * Two kinds of copies go through staging buffers in chunks of a few megabytes: copies between two contexts that share
  * no events, and strided copies between the host and a device that copies only dense bytes. They block the calling

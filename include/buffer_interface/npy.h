@@ -46,7 +46,8 @@ BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_v
  * these signals end the process.
  *
  * If the array is contiguous in neither order, a dense copy of it is made on its device. BI_EDTYPE: the element type
- * has no typestr (bfloat16, float8, vectors). BI_EBUSY: the memory is mapped for writing.
+ * has no typestr (bfloat16, float8, vectors). BI_EBUSY: the memory is mapped for writing. Names of fields are not
+ * compared: NumPy refuses a file with one name twice.
  */
 BI_API int bi_npy_save(const struct bi_view *view, const char *path, struct bi_error *err);
 
@@ -63,7 +64,7 @@ struct bi_npy_source {
 	 */
 	int (*header)(void *data, const struct bi_layout *layout, struct bi_error *err);
 	void *data;                     /* for both functions */
-	int64_t nbytes;                 /* of the whole file; -1: unknown */
+	int64_t nbytes;                 /* of the whole file, otherwise BI_EINVAL; -1: unknown */
 };
 
 /*

@@ -14,17 +14,29 @@
 #define PART ((size_t)16 << 20)
 #define PATH_SHOWN 100
 
+/* Returns the status of a function of the caller. Its status in *told is BI_OK if the function wrote nothing there. */
+static int pass_failure(const char *function, int rc, const struct bi_error *told, struct bi_error *err)
+{
+	if (rc && err && told->status)
+		*err = *told;
+	else if (rc)
+		bi__fail(err, rc, "%s returned %d and no message", function, rc);
+	return rc;
+}
+
 /* Reads `nbytes` bytes in parts. *held is the number of bytes that were read: fewer if the file ends before. */
 static int read_parts(const struct bi_npy_source *source, void *bytes, size_t nbytes, size_t *held,
 		      struct bi_error *err)
 {
+	struct bi_error told = { .status = BI_OK };
 	size_t part = 0, got = 0;
 	int rc = BI_OK;
 
 	for (*held = 0; *held < nbytes && got == part && !rc; *held += got) {
 		part = nbytes - *held < PART ? nbytes - *held : PART;
 		got = 0;
-		rc = source->read(source->data, (char *)bytes + *held, part, &got, err);
+		rc = pass_failure("source->read", source->read(source->data, (char *)bytes + *held, part, &got, &told),
+				  &told, err);
 		if (!rc && got > part)
 			return bi__fail(err, BI_EINVAL, "source->read read %zu bytes, and was asked for %zu", got,
 					part);
@@ -117,6 +129,7 @@ static int read_array(struct bi_context *context, const struct bi_npy_source *so
 static int read_source(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
 		       struct bi_error *err)
 {
+	struct bi_error told = { .status = BI_OK };
 	struct bi_layout layout;
 	char *descr = NULL;
 	int64_t held;
@@ -129,9 +142,12 @@ static int read_source(struct bi_context *context, const struct bi_npy_source *s
 				!source         ? "source"
 				: !source->read ? "source->read"
 						: "context");
+	if (source->nbytes < -1)
+		return bi__fail(err, BI_EINVAL, "source->nbytes is %" PRId64 ": give the size of the file, or -1",
+				source->nbytes);
 	rc = read_header(source, &layout, &descr, &held, err);
 	if (!rc && source->header)
-		rc = source->header(source->data, &layout, err);
+		rc = pass_failure("source->header", source->header(source->data, &layout, &told), &told, err);
 	if (!rc && out && held >= 0 && held < bi_layout_nbytes(&layout))
 		rc = fail_truncated(bi_layout_nbytes(&layout), (uint64_t)held, err);
 	if (!rc && out)
@@ -165,6 +181,7 @@ struct header {
 static int write_dense(const struct bi_view *dense, const struct header *header, bi_npy_write_fn write, void *data,
 		       struct bi_error *err)
 {
+	struct bi_error told = { .status = BI_OK };
 	struct bi_layout layout;
 	struct bi_map *map;
 	size_t nbytes, part;
@@ -174,11 +191,12 @@ static int write_dense(const struct bi_view *dense, const struct header *header,
 		return rc;
 	bi_view_layout(dense, &layout);
 	nbytes = (size_t)bi_layout_nbytes(&layout);
-	rc = write(data, header->bytes, header->size, err);
+	rc = write(data, header->bytes, header->size, &told);
 	for (size_t done = 0; done < nbytes && !rc; done += part) {
 		part = nbytes - done < PART ? nbytes - done : PART;
-		rc = write(data, (const char *)bi_map_data(map) + done, part, err);
+		rc = write(data, (const char *)bi_map_data(map) + done, part, &told);
 	}
+	pass_failure("write", rc, &told, err);
 	unmapped = bi_unmap(map, rc ? NULL : err);
 	return rc ? rc : unmapped;
 }

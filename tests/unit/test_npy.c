@@ -336,6 +336,43 @@ static int claim_too_much(void *data, void *bytes, size_t nbytes, size_t *got, s
 	return rc;
 }
 
+static int fail_to_read(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
+{
+	(void)data;
+	(void)bytes;
+	(void)nbytes;
+	(void)got;
+	(void)err;
+	return -77;
+}
+
+static int fail_to_write(void *data, const void *bytes, size_t nbytes, struct bi_error *err)
+{
+	(void)data;
+	(void)bytes;
+	(void)nbytes;
+	(void)err;
+	return 5;
+}
+
+/* The error may hold the failure of an earlier call. */
+static void a_failure_without_a_message_gets_one(void **state)
+{
+	struct bi_npy_source source = { fail_to_read, NULL, NULL, -1 };
+	struct bi_view *view;
+
+	(void)state;
+	REFUSED(BI_EINVAL, bi_npy_read(host, NULL, &view, &error));
+	assert_int_equal(bi_npy_read(host, &source, &view, &error), -77);
+	assert_string_equal(error.message, "source->read returned -77 and no message");
+	assert_int_equal(error.status, -77);
+	view = NEW_ARRAY(host, "<i4", 3);
+	assert_int_equal(bi_npy_write(view, fail_to_write, NULL, &error), 5);
+	assert_string_equal(error.message, "write returned 5 and no message");
+	assert_int_equal(bi_npy_write(view, fail_to_write, NULL, NULL), 5);
+	bi_view_release(view);
+}
+
 static void a_source_that_reads_too_much_is_refused(void **state)
 {
 	struct bytes file = make_file(&numpy_files[0]);
@@ -379,6 +416,8 @@ static void arguments_are_checked(void **state)
 	REFUSED_FOR(BI_EINVAL, "context is NULL", bi_npy_read(NULL, &source, &view, &error));
 	assert_null(view);
 	REFUSED_FOR(BI_EINVAL, "source is NULL", bi_npy_read(host, NULL, &view, &error));
+	source.nbytes = -5;
+	REFUSED_FOR(BI_EINVAL, "source->nbytes is -5", bi_npy_read(host, &source, &view, &error));
 	REFUSED_FOR(BI_EINVAL, "source->read is NULL", bi_npy_read(host, &no_read, &view, &error));
 	REFUSED_FOR(BI_EINVAL, "context is NULL", bi_npy_load(NULL, "x.npy", &view, &error));
 	REFUSED_FOR(BI_EINVAL, "path is NULL", bi_npy_load(host, NULL, &view, &error));
@@ -694,6 +733,7 @@ int main(void)
 		cmocka_unit_test(every_end_of_the_file_is_found),
 		cmocka_unit_test(a_lie_about_the_size_costs_no_memory),
 		cmocka_unit_test(a_failure_of_the_caller_is_returned),
+		cmocka_unit_test(a_failure_without_a_message_gets_one),
 		cmocka_unit_test(a_source_that_reads_too_much_is_refused),
 		cmocka_unit_test(a_part_that_fails_is_the_last),
 		cmocka_unit_test(arguments_are_checked),

@@ -45,7 +45,10 @@ static int refuse_type(struct slot slot, struct bi_dtype dtype, struct bi_error 
 
 	bi_dtype_name(dtype, name);
 	if (dtype.swapped)
-		return FAIL(slot, err, BI_EINVAL, "has elements with swapped bytes (%s): copy the array first", name);
+		return FAIL(slot, err, BI_EINVAL,
+			    "has elements with swapped bytes (%s), and a copy keeps them: make an array in the order "
+			    "of this machine",
+			    name);
 	if (dtype.item_size != parameter->size)
 		return FAIL(slot, err, BI_EINVAL, "has elements of %u bytes (%s), and the kernel takes %u bytes",
 			    dtype.item_size, name, parameter->size);
@@ -85,9 +88,7 @@ static int check_layout(struct slot slot, const struct bi_view *view, struct bi_
 			    parameter->rank);
 	if (parameter->kind == BI_PARAMETER_ARRAY && !(view->traits & BI__TRAIT_C_CONTIGUOUS))
 		return FAIL(slot, err, BI_EINVAL, "is not dense in C order: copy it, or use BI_STRIDED_%s",
-			    parameter->access == BI_ACCESS_READ    ? "IN"
-			    : parameter->access == BI_ACCESS_WRITE ? "OUT"
-								   : "INOUT");
+			    parameter->access == BI_ACCESS_READ ? "IN" : "OUT or BI_STRIDED_INOUT");
 	return BI_OK;
 }
 
@@ -375,10 +376,11 @@ static int check_local_sum(const struct bi_kernel *kernel, const struct bi__kern
 				"kernel '%s' gets no local memory for its arguments: its BI_LOCAL arrays take all",
 				kernel->name);
 		if (values[i].nbytes > rest / step * step)
-			return bi__fail(err, BI_EINVAL,
-					"kernel '%s' gets more than %zu bytes of local memory (each argument takes a "
-					"multiple of %zu)",
-					kernel->name, limits->most_local, step);
+			return FAIL(
+				((struct slot){ kernel, i }), err, BI_EINVAL,
+				"is local memory of %zu bytes: the arguments of a launch have %zu bytes in all, each "
+				"a multiple of %zu",
+				values[i].nbytes, limits->most_local, step);
 		rest -= (values[i].nbytes + step - 1) / step * step;
 	}
 	return BI_OK;

@@ -377,7 +377,8 @@ static int check_wrapped(const struct bi_foreign *foreign, const struct bi_layou
 		return BI_EINVAL;
 	if (foreign->flags & BI_WRAP_STEAL)
 		return bi__fail(err, BI_EINVAL,
-				"flags 0x%x: memory that is too small for the layout could not be given back",
+				"flags 0x%x has BI_WRAP_STEAL, which only bi_memory_wrap takes: memory that is too "
+				"small for the layout could not be given back",
 				foreign->flags);
 	return BI_OK;
 }

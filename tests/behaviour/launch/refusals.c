@@ -388,7 +388,7 @@ static void test_layouts(void **state)
 	refuse(&good, BI_READS(part), BI_WRITES(good.out), BI_INT64(1),
 	       "is not dense in C order: copy it, or use BI_STRIDED_IN");
 	refuse(&good, BI_READS(good.in), BI_WRITES(part), BI_INT64(1),
-	       "is not dense in C order: copy it, or use BI_STRIDED_OUT");
+	       "is not dense in C order: copy it, or use BI_STRIDED_OUT or BI_STRIDED_INOUT");
 	refuse(&good, BI_READS(foreign), BI_WRITES(good.out), BI_INT64(1), "swapped bytes");
 	REFUSED_FOR(
 		BI_EINVAL, "has 1 dimensions, and the kernel takes 2",
@@ -568,7 +568,7 @@ static void test_cuda(void **state)
 		OK(bi_view_synchronize(good.in, &error));
 		OK(bi_view_synchronize(good.out, &error));
 		refuse_grid(&good, (struct bi_grid){ 3, { 65, 1, 1 }, { 65, 1, 1 } }, "65 items along z is above");
-		REFUSED_FOR(BI_EINVAL, "more than 49152 bytes of local memory",
+		REFUSED_FOR(BI_EINVAL, "have 49152 bytes in all",
 			    bi_launch(reverse, NULL, &(struct bi_grid){ 1, { 8 }, { 8 } },
 				      (struct bi_argument[]){ BI_UPDATES(good.out), BI_LOCAL_BYTES(40000),
 							      BI_LOCAL_BYTES(40000) },
@@ -643,10 +643,10 @@ static void test_limits_of_a_cuda_kernel(void **state)
 		bi_program_release(program);
 		REFUSED_FOR(BI_EINVAL, "a group of 128 items is above the limit of 64",
 			    bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 128 }, { 128 } }, arguments, 3, &error));
-		REFUSED_FOR(BI_EINVAL, "each argument takes a multiple of 16",
+		REFUSED_FOR(BI_EINVAL, "each a multiple of 16",
 			    bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 128 }, { 64 } }, arguments, 3, &error));
 		arguments[2] = BI_LOCAL_BYTES(48);
-		REFUSED_FOR(BI_EINVAL, "more than 48128 bytes of local memory",
+		REFUSED_FOR(BI_EINVAL, "have 48128 bytes in all",
 			    bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 128 }, { 64 } }, arguments, 3, &error));
 		bi_kernel_release(kernel);
 	}
@@ -671,7 +671,7 @@ static void test_local_memory(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		static const size_t sizes[] = { SIZE_MAX - 7, SIZE_MAX / 2 + 1 };
 
-		REFUSED_FOR(BI_EINVAL, "bytes of local memory",
+		REFUSED_FOR(BI_EINVAL, "is local memory of",
 			    bi_launch(kernel, NULL, &grid,
 				      (struct bi_argument[]){ BI_UPDATES(data), BI_LOCAL_BYTES(sizes[i]),
 							      BI_LOCAL_BYTES(sizes[i]) },
