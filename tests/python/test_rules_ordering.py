@@ -325,7 +325,7 @@ def test_D11_numbers_that_are_no_streams(pending, stream):
         pending[0].__dlpack__(stream=stream)
 
 
-@pytest.mark.parametrize("stream", ["1", 1.0, object()])
+@pytest.mark.parametrize("stream", ["1", 1.0, object(), True, False])
 def test_D11_what_is_no_number(pending, stream):
     with pytest.raises(TypeError):
         pending[0].__dlpack__(stream=stream)

@@ -136,7 +136,7 @@ static int read_stream(PyObject *stream, int64_t *out)
 	*out = 1;
 	if (!stream)
 		return 0;
-	if (!PyLong_Check(stream))
+	if (!PyLong_Check(stream) || PyBool_Check(stream))
 		return bip_refuse(PyExc_TypeError, "stream is of type %.100s, not an int [D11]",
 				  Py_TYPE(stream)->tp_name);
 	*out = PyLong_AsLongLong(stream);
