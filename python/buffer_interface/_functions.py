@@ -1,7 +1,7 @@
 """Functions of the module that combine others. Most have the names of the Array API standard."""
 
 from . import _array
-from ._core import asarray, buffer_interface, full
+from ._core import asarray, buffer_interface, empty, full
 
 
 def ones(shape, dtype="float64", *, device="auto", stream=None):
@@ -31,6 +31,8 @@ def arange(start, stop=None, step=1, dtype=None, *, device="auto"):
     if start is None:
         raise TypeError("arange() needs a number, not None")
     start, stop = (0, start) if stop is None else (start, stop)
+    if dtype is not None:
+        dtype = empty((), dtype, device="host").dtype  # NumPy knows the types of ml_dtypes only after its import
     return from_numpy(numbers.arange(start, stop, step, dtype=dtype), device=device)
 
 

@@ -7,6 +7,8 @@ import operator
 import pickle
 import re
 import threading
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -282,6 +284,23 @@ def test_the_array_api_names(array):
     assert made.backend == "host" and made.tolist() == EXPECTED.tolist()
     assert bi.from_dlpack(EXPECTED).tolist() == EXPECTED.tolist()
     assert bi.from_dlpack(EXPECTED, device=array).device_spec == array.device_spec
+
+def test_a_range_of_a_type_that_is_not_imported_yet():
+    code = """if True:
+        import sys
+        import buffer_interface as bi
+        assert "ml_dtypes" not in sys.modules
+        array = bi.arange(3, dtype="bfloat16", device="host")
+        assert array.typestr == "bfloat16" and array.numpy().astype("f4").tolist() == [0, 1, 2]
+        assert bi.arange(3, dtype="double", device="host").typestr == "<f8"
+        try:
+            bi.arange(3, dtype="no type", device="host")
+        except bi.UnsupportedTypeError:
+            pass
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
 
 
 # Scalars of NumPy
