@@ -45,7 +45,8 @@ def shared_empty(shape, dtype="float64"):
 
     The memory has no name, and the kernel frees it when no process uses it any more. A process that has sent an array
     must live until it is received. MemoryError if the array is larger than the memory of the machine, or than the
-    process may map (ulimit -v, ulimit -f).
+    process may map (ulimit -v, ulimit -f). OSError with errno EMFILE if the process may open no more files (ulimit -n):
+    the memory of an array uses one file descriptor, and before Python 3.13 two.
 
     >>> array = buffer_interface.shared_empty((2, 3), "f4")
     >>> array[0] = 7

@@ -8,6 +8,7 @@ import ctypes
 import errno
 import mmap
 import os
+import sys
 import weakref
 from multiprocessing import context
 from multiprocessing.reduction import DupFd, ForkingPickler
@@ -15,8 +16,25 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 from ._array import element_type
 from ._core import BufferInterface, buffer_interface, empty
 
+# From Python 3.13 on a mapping can do without a second descriptor of its file.
+_NO_SECOND_FILE = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+
 # The shared memories that arrays of this process lie in, by the number of the file.
 _owners = weakref.WeakValueDictionary()
+
+
+def _refuse_beyond_limits(error, nbytes):
+    """Raises an exception that names the limit from which the error comes. Returns if the error comes from none."""
+    start = f"{nbytes} bytes of shared memory: {error.strerror}"
+    if error.errno in (errno.EFBIG, errno.ENOMEM):
+        raise MemoryError(f"{start}; the limits are ulimit -f and -v") from error
+    if error.errno == errno.EMFILE:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        remedy = "raise the limit (ulimit -n), or delete arrays of shared_empty()"
+        message = f"{start}; this process uses {len(_owners)} shared memories, and may open {limit} files: {remedy}"
+        raise OSError(error.errno, message) from error
 
 
 class _Owner:
@@ -30,13 +48,12 @@ class _Owner:
         try:
             if nbytes is not None:
                 os.ftruncate(file, nbytes)
-            self.memory = mmap.mmap(file, 0)
+            self.memory = mmap.mmap(file, 0, **_NO_SECOND_FILE)
         except OSError as error:
             size = os.fstat(file).st_size if nbytes is None else nbytes
             close()
-            if error.errno not in (errno.EFBIG, errno.ENOMEM):
-                raise
-            raise MemoryError(f"{size} bytes of shared memory: {error.strerror}; the limits are ulimit -f and -v") from error
+            _refuse_beyond_limits(error, size)
+            raise
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         _owners[os.fstat(file).st_ino] = self
 
@@ -75,7 +92,12 @@ def _new_owner(nbytes):
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if nbytes > available:
         raise MemoryError(f"{nbytes} bytes of shared memory: this machine has {available}")
-    return _Owner(os.memfd_create("buffer_interface"), nbytes)
+    try:
+        file = os.memfd_create("buffer_interface")
+    except OSError as error:
+        _refuse_beyond_limits(error, nbytes)
+        raise
+    return _Owner(file, nbytes)
 
 
 def _owner_of(array):

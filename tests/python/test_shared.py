@@ -195,6 +195,37 @@ def test_the_limits_of_the_process(limit):
     assert done.returncode == 0, done.stderr
 
 
+def test_the_limit_of_open_files_is_named():
+    code = """if True:
+        import errno, os, resource
+        import buffer_interface as bi
+        kept = [bi.shared_empty(8, "u1")]
+        before = len(os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before + 20, before + 20))
+        try:
+            while True:
+                kept.append(bi.shared_empty(8, "u1"))
+        except OSError as error:
+            assert error.errno == errno.EMFILE, error
+            words = f"8 bytes .*; this process uses {len(kept)} shared memories, and may open {before + 20} files: .*ulimit -n"
+            import re
+            assert re.search(words, str(error)), error
+        opened = len(kept)
+        del kept[1:]
+        assert len(os.listdir("/proc/self/fd")) == before
+        for _ in range(opened - 1):
+            kept.append(bi.shared_empty(8, "u1"))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_descriptors_of_an_array():
+    before = len(os.listdir("/proc/self/fd"))
+    made = bi.shared_empty(8)
+    assert made.size == 8 and len(os.listdir("/proc/self/fd")) - before == (1 if sys.version_info >= (3, 13) else 2)
+
+
 def test_a_device_copies_to_and_from_shared_memory(array):
     array[...] = bi.from_numpy(EXPECTED + 5, device="opencl")
     array.synchronize()
