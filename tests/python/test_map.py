@@ -143,6 +143,15 @@ def test_close(view):
             pass
 
 
+def test_a_mapping_whose_block_has_ended_says_that_it_is_closed(view):
+    with view.map() as mapped:
+        array = np.asarray(mapped)
+        assert "closed" not in repr(mapped)
+    assert mapped.closed and "closed" in repr(mapped)
+    del array
+    assert mapped.closed and "closed" in repr(mapped)
+
+
 def test_a_buffer_in_use_keeps_the_mapping(view, expected):
     mapped = view.map("rw")
     array = np.asarray(mapped)

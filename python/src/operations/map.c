@@ -181,8 +181,10 @@ static int unmap(struct mapping *self)
 	rc = bi_unmap(map, &err);
 	Py_END_ALLOW_THREADS
 	/* While a stream is captured into a graph, the memory cannot be unmapped and stays mapped. */
+	BIP_LOCK((PyObject *)self)
 	if (rc == BI_ECAPTURE)
 		self->map = map;
+	BIP_UNLOCK()
 	return bip_check(rc, &err, bip_raise);
 }
 
@@ -243,16 +245,32 @@ static void mapping_dealloc(PyObject *object)
 
 /* The mapping as an object */
 
-static int check_open(const struct mapping *self)
+static int is_closed_locked(const struct mapping *self)
 {
-	if (self->map && !self->is_ending)
+	return !self->map || self->is_ending;
+}
+
+/* Returns true if the mapping has no more use: after close(), or after the end of its `with` block. */
+static int is_closed(PyObject *self)
+{
+	int result;
+
+	BIP_LOCK(self)
+	result = is_closed_locked((struct mapping *)self);
+	BIP_UNLOCK()
+	return result;
+}
+
+static int check_open(PyObject *self)
+{
+	if (!is_closed(self))
 		return 0;
 	return bip_refuse(bip_InvalidArrayError, "%s", closed);
 }
 
 static PyObject *mapping_enter(PyObject *self, PyObject *Py_UNUSED(none))
 {
-	return check_open((struct mapping *)self) ? NULL : Py_NewRef(self);
+	return check_open(self) ? NULL : Py_NewRef(self);
 }
 
 static PyObject *mapping_repr(PyObject *object)
@@ -265,7 +283,8 @@ static PyObject *mapping_repr(PyObject *object)
 	if (!shape)
 		return NULL;
 	bi_dtype_name(bi_view_dtype(self->view), name);
-	text = PyUnicode_FromFormat("<Mapping '%s' %s %S%s>", self->mode, name, shape, self->map ? "" : ", closed");
+	text = PyUnicode_FromFormat("<Mapping '%s' %s %S%s>", self->mode, name, shape,
+				    is_closed(object) ? ", closed" : "");
 	Py_DECREF(shape);
 	return text;
 }
@@ -282,7 +301,7 @@ static PyObject *as_array(PyObject *self, PyObject *const *args, Py_ssize_t coun
 
 static PyObject *get_closed(PyObject *self, void *Py_UNUSED(closure))
 {
-	return PyBool_FromLong(!((struct mapping *)self)->map || ((struct mapping *)self)->is_ending);
+	return PyBool_FromLong(is_closed(self));
 }
 
 static PyObject *get_mode(PyObject *self, void *Py_UNUSED(closure))
@@ -372,7 +391,7 @@ static const char *export_buffer_locked(struct mapping *self, Py_buffer *buffer,
 {
 	const char *fault;
 
-	if (!self->map || self->is_ending)
+	if (is_closed_locked(self))
 		return closed;
 	fill_buffer(self, buffer);
 	fault = find_refusal(buffer, flags);
