@@ -935,3 +935,39 @@ def test_objects_that_convert_to_a_number_are_assigned(number):
     view[0] = number
     bi.copyto(view[1:2], number)
     assert view.tolist() == [0.5, 0.5, 0.0]
+
+
+class HalfOf:
+    """A number of no protocol; with `protocol`, the attribute of one, it is an array without axes."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __float__(self):
+        return 0.5
+
+
+@pytest.mark.parametrize("protocol", ["__dlpack__", "__array_interface__", "__array_struct__", "__buffer_interface_c__"])
+@pytest.mark.parametrize("assign", [lambda a, x: a.__setitem__(..., x), bi.copyto], ids=["setitem", "copyto"])
+def test_an_array_that_converts_to_a_number_is_an_array(protocol, assign):
+    """Its elements are copied, all of them, and not converted."""
+    read = property(lambda self: getattr(self.array, protocol))
+    kind = type("Array", (HalfOf,), {protocol: read, "__dlpack_device__": lambda self: self.array.__dlpack_device__()})
+    source = bi.from_numpy(np.arange(3.0), device="host")
+    view = bi.zeros(3, device="host")
+    assign(view, HalfOf(None))
+    assert view.tolist() == [0.5] * 3
+    if protocol != "__buffer_interface_c__":
+        assign(view, kind(source))
+        assert view.tolist() == [0, 1, 2]
+    with pytest.raises((TypeError, bi.InvalidArrayError)):
+        assign(bi.zeros(3, "f4", device="host"), kind(source))
+
+
+def test_a_cuda_array_that_converts_to_a_number_is_an_array(cuda):
+    class Array(HalfOf):
+        __cuda_array_interface__ = property(lambda self: self.array.__cuda_array_interface__)
+
+    view = bi.zeros(3, device="cuda")
+    view[...] = Array(bi.from_numpy(np.arange(3.0), device="cuda"))
+    assert view.tolist() == [0, 1, 2]

@@ -71,6 +71,12 @@ int bip_is_ndarray(PyTypeObject *type);
  * order.c: returns numpy.ndarray if it is already known, or if `type` or one of its bases has that name. Otherwise
  * returns NULL.
  */
+/*
+ * order.c: returns true if the type has a protocol of arrays: an attribute of one, or the buffer protocol. Runs no code
+ * of the type.
+ */
+int bip_has_protocol(PyTypeObject *type);
+
 PyTypeObject *bip_find_ndarray(PyTypeObject *type);
 
 bip_method bip_buffer_interface; /* import.c: buffer_interface(obj, ...) */

@@ -18,20 +18,21 @@
  */
 struct bip_protocol {
 	const char *name;
+	PyObject **attribute; /* the name of the attribute that its producers have; NULL: there is no such attribute */
 	bip_importer *importer; /* used if protocol= names the protocol */
 	bip_importer *in_order; /* used if protocol= is not given; NULL: the importer of the entry above tries this
 				   protocol too */
 };
 
 static const struct bip_protocol order[] = {
-	{ "native", bip_import_native, bip_import_native },
-	{ "pyopencl", bip_import_pyopencl, bip_import_pyopencl },
-	{ "cuda_array_interface", bip_import_cai, bip_import_cai_or_dlpack },
-	{ "dlpack", bip_import_dlpack, NULL },
-	{ "draft", bip_import_draft, bip_import_draft },
-	{ "buffer", bip_import_buffer, bip_import_buffer },
-	{ "array_struct", bip_import_array_struct, bip_import_array_struct },
-	{ "array_interface", bip_import_array_interface, bip_import_array_interface },
+	{ "native", &bip_name.__buffer_interface_c__, bip_import_native, bip_import_native },
+	{ "pyopencl", NULL, bip_import_pyopencl, bip_import_pyopencl },
+	{ "cuda_array_interface", &bip_name.__cuda_array_interface__, bip_import_cai, bip_import_cai_or_dlpack },
+	{ "dlpack", &bip_name.__dlpack__, bip_import_dlpack, NULL },
+	{ "draft", &bip_name.__buffer_interface__, bip_import_draft, bip_import_draft },
+	{ "buffer", NULL, bip_import_buffer, bip_import_buffer },
+	{ "array_struct", &bip_name.__array_struct__, bip_import_array_struct, bip_import_array_struct },
+	{ "array_interface", &bip_name.__array_interface__, bip_import_array_interface, bip_import_array_interface },
 };
 
 /* Returns the names as a str for messages: "'native', 'pyopencl' ...". */
@@ -66,6 +67,16 @@ int bip_read_protocol(PyObject *value, const struct bip_protocol **out)
 		return 0;
 	}
 	return refuse_protocol(value);
+}
+
+int bip_has_protocol(PyTypeObject *type)
+{
+	if (type->tp_as_buffer && type->tp_as_buffer->bf_getbuffer)
+		return 1;
+	for (size_t i = 0; i < Py_ARRAY_LENGTH(order); i++)
+		if (order[i].attribute && bip_type_has(type, *order[i].attribute))
+			return 1;
+	return 0;
 }
 
 /* The type numpy.ndarray, owned until the process ends; NULL until it is needed. */

@@ -31,14 +31,17 @@ static int is_signed(struct bi_dtype dtype)
 	return dtype.type >= BI_INT8 && dtype.type <= BI_INT64;
 }
 
-/* Returns true for objects such as a Fraction or a Decimal: they convert to a number, and have no length. */
-static int is_number(const PyTypeObject *type)
+/*
+ * Returns true for objects such as a Fraction or a Decimal: they convert to a number, and have neither a length nor a
+ * protocol of arrays.
+ */
+static int is_number(PyTypeObject *type)
 {
 	const PyNumberMethods *number = type->tp_as_number;
 
 	return number && (number->nb_float || number->nb_index) &&
 	       !(type->tp_as_sequence && type->tp_as_sequence->sq_length) &&
-	       !(type->tp_as_mapping && type->tp_as_mapping->mp_length);
+	       !(type->tp_as_mapping && type->tp_as_mapping->mp_length) && !bip_has_protocol(type);
 }
 
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
