@@ -7,7 +7,7 @@ needs it. No function here computes with elements: each of them describes, copie
 import operator
 import pickle
 
-from ._core import InvalidArrayError, UnsupportedError, _is_complete, _mark, buffer_interface
+from ._core import InvalidArrayError, UnsupportedError, _has_protocol, _is_complete, _mark, buffer_interface
 
 # A repr shows this many elements, and from there on the first and last EDGE elements of each axis.
 THRESHOLD = 1000
@@ -107,7 +107,18 @@ def _refuse_device(array, operation, instead):
         )
 
 
+def _has_elements_to_compare(array, other):
+    """Returns true for a number, a list, an array, and a text if the elements are texts: NumPy compares each element."""
+    if isinstance(other, (str, bytes)):
+        return array.typestr[1] in "SUV"
+    if isinstance(other, (tuple, list)) or _has_protocol(other) or hasattr(other, "shape"):
+        return True
+    return any(hasattr(type(other), name) for name in ("__float__", "__index__", "__complex__"))
+
+
 def compare(array, other, is_equal):
+    if not _is_host(array) and not _has_elements_to_compare(array, other):
+        return NotImplemented
     if isinstance(other, type(array)):
         _refuse_device(other, "a comparison", "a.numpy() == b.numpy()")
         other = other.numpy()

@@ -45,6 +45,12 @@ static PyObject *set_threads(PyObject *Py_UNUSED(module), PyObject *count)
 	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
 }
 
+/* Returns True if the type of the object has a protocol of arrays. */
+static PyObject *has_protocol(PyObject *Py_UNUSED(module), PyObject *object)
+{
+	return PyBool_FromLong(bip_has_protocol(Py_TYPE(object)));
+}
+
 /* clang-format off */
 static PyMethodDef functions[] = {
 	{ "buffer_interface", FAST(bip_buffer_interface), FAST_WORDS,
@@ -130,6 +136,7 @@ static PyMethodDef functions[] = {
 	{ "trim", trim, METH_NOARGS,
 	  "trim()\n--\n\nReturns unused memory to the drivers and closes unused adopted contexts." },
 	{ "_mark", bip_mark, METH_O, NULL },
+	{ "_has_protocol", has_protocol, METH_O, NULL },
 	{ "_is_complete", bip_is_complete, METH_O, NULL },
 	{ "_close_contexts", close_contexts, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },

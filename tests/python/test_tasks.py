@@ -2,13 +2,14 @@
 
 import asyncio
 import copy
+import decimal
 import itertools
 import operator
 import pickle
 import re
-import threading
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -131,6 +132,27 @@ def test_memory_of_a_device_is_not_compared_silently(array):
     for call in (lambda: array == 3, lambda: array != array, lambda: 3 in array, lambda: host == array):
         with pytest.raises(bi.UnsupportedError, match=r"\.numpy\(\)"):
             call()
+    for other in (3.5, np.float32(3), np.True_, decimal.Decimal(3), [1, 2], (1, 2), EXPECTED, host, memoryview(b"abc")):
+        for compare in (operator.eq, operator.ne):
+            with pytest.raises(bi.UnsupportedError, match=r"\.numpy\(\)"):
+                compare(array, other)
+
+
+@pytest.mark.parametrize("device", ["opencl", "cuda"], indirect=True)
+def test_memory_of_a_device_equals_nothing_that_is_no_array(array, device):
+    class Other:
+        def __eq__(self, other):
+            return "asked"
+
+        __hash__ = None
+
+    for other in (None, "text", b"text", {}, {1}, object(), ..., int):
+        assert not array == other and not other == array and array != other and other != array
+        assert array not in [other] and array in [other, array]
+    assert (array == Other()) == "asked"
+    texts = bi.from_numpy(np.array(["text"]), device=device)
+    with pytest.raises(bi.UnsupportedError, match=r"\.numpy\(\)"):
+        texts == "text"  # noqa: B015
 
 
 # The code that a message names for memory of each kind.
@@ -263,6 +285,23 @@ def test_new_arrays(device):
         bi.arange(None, device=device)
 
 
+def test_a_range_of_a_type_that_is_not_imported_yet():
+    code = """if True:
+        import sys
+        import buffer_interface as bi
+        assert "ml_dtypes" not in sys.modules
+        array = bi.arange(3, dtype="bfloat16", device="host")
+        assert array.typestr == "bfloat16" and array.numpy().astype("f4").tolist() == [0, 1, 2]
+        assert bi.arange(3, dtype="double", device="host").typestr == "<f8"
+        try:
+            bi.arange(3, dtype="no type", device="host")
+        except bi.UnsupportedTypeError:
+            pass
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", ["float", "double", "half", "f", "d", "?", "i4,f8", "|i4", "int8", float, bool])
 def test_element_types_by_any_name_of_numpy(name):
     assert bi.zeros(2, name, device="host").dtype == np.dtype(name)
@@ -284,23 +323,6 @@ def test_the_array_api_names(array):
     assert made.backend == "host" and made.tolist() == EXPECTED.tolist()
     assert bi.from_dlpack(EXPECTED).tolist() == EXPECTED.tolist()
     assert bi.from_dlpack(EXPECTED, device=array).device_spec == array.device_spec
-
-def test_a_range_of_a_type_that_is_not_imported_yet():
-    code = """if True:
-        import sys
-        import buffer_interface as bi
-        assert "ml_dtypes" not in sys.modules
-        array = bi.arange(3, dtype="bfloat16", device="host")
-        assert array.typestr == "bfloat16" and array.numpy().astype("f4").tolist() == [0, 1, 2]
-        assert bi.arange(3, dtype="double", device="host").typestr == "<f8"
-        try:
-            bi.arange(3, dtype="no type", device="host")
-        except bi.UnsupportedTypeError:
-            pass
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-
 
 
 # Scalars of NumPy
