@@ -4,6 +4,7 @@ import array
 import ctypes
 import gc
 import sys
+import warnings
 import weakref
 
 import _testbuffer
@@ -550,3 +551,34 @@ def test_values_behind_the_gaps(bi):
     assert bi.buffer_interface(array).numpy()["n"]["a"].tolist() == [[1, 2, 3], [4, 5, 6]]
     assert bi.buffer_interface(array).numpy()["n"]["b"].tolist() == [[9] * 3] * 2
     assert bi.buffer_interface(SOURCE[["b"]]).shape == (3,)
+
+
+# Scalars of NumPy
+
+
+@pytest.mark.parametrize("scalar", [np.float64(3.5), np.complex64(1j), np.bool_(True), np.str_("ab"), np.bytes_(b"ab"), np.void(b"ab")])
+def test_a_copied_scalar_is_read_only(bi, scalar):
+    for protocol in (None, "buffer"):
+        view = bi.buffer_interface(scalar, protocol=protocol)
+        assert view.readonly and view.tolist() == scalar.tolist() and not view.numpy().flags.writeable
+    with pytest.raises(bi.InvalidArrayError, match="read-only"):
+        bi.buffer_interface(scalar, writable=True)
+    with pytest.raises(ValueError, match="read-only"):
+        bi.copyto(scalar, scalar)
+
+
+def test_a_structured_scalar_is_its_own_memory(bi):
+    records = np.zeros(2, "i4,f4")
+    bi.buffer_interface(records[1], writable=True)["f0"].fill(7)
+    assert records.tolist() == [(0, 0.0), (7, 0.0)]
+    alone = np.void((1, 2.0), "i4,f4")
+    bi.buffer_interface(alone, writable=True)["f1"].fill(9)
+    assert alone.tolist() == (1, 9.0)
+    records.flags.writeable = False
+    assert bi.buffer_interface(records[1]).readonly
+
+
+def test_the_array_that_a_scalar_gives_is_not_changed(bi):
+    given = np.array(3.5)
+    scalar = type("Scalar", (np.float64,), {"__array__": lambda self: given})(3.5)
+    assert bi.buffer_interface(scalar).readonly and given.flags.writeable

@@ -219,6 +219,20 @@ int bip_is_numpy_scalar(const PyTypeObject *type)
 }
 
 /*
+ * Makes the array of a scalar read-only if it is a copy, because nobody sees what is written to a copy. The array of a
+ * structured scalar is a view of the scalar's memory, and has a base.
+ */
+static int protect_copy(PyObject *array, struct bip_found *found)
+{
+	PyObject *base = PyObject_GetAttrString(array, "base");
+
+	Py_XDECREF(base);
+	if (!base)
+		return -1;
+	return base == Py_None && bip_make_readonly(&found->view) ? -1 : 1;
+}
+
+/*
  * Imports the array without axes that NumPy makes of a scalar. The buffer of the scalar itself loses the type: a
  * datetime64 is eight bytes, and a structured scalar has no fields.
  */
@@ -233,6 +247,8 @@ static int import_scalar(PyObject *object, const struct bip_request *request, st
 		PyErr_Format(PyExc_TypeError,
 			     "__array__() of type %.100s returned an object of type %.100s, not an array",
 			     Py_TYPE(object)->tp_name, Py_TYPE(array)->tp_name);
+	if (rc == 1)
+		rc = protect_copy(array, found);
 	Py_XDECREF(array);
 	return rc;
 }

@@ -63,8 +63,7 @@ static int read_options(PyObject *const *words, PyObject *names, struct argument
 
 /* Applying the arguments to the imported array */
 
-/* Replaces *view by a read-only view of the same memory. */
-static int make_readonly(struct bi_view **view)
+int bip_make_readonly(struct bi_view **view)
 {
 	struct bi_layout layout;
 	struct bi_view *readonly;
@@ -95,9 +94,9 @@ static int apply_writable(int writable, struct bip_found *found)
 		return bip_refuse(bip_InvalidArrayError, "writable is True, but the array is read-only");
 	if (writable == 0)
 		found->flags &= ~(unsigned)BIP_PRESUMED_READONLY;
-	if (writable == 0 && !is_readonly(found->view) && make_readonly(&found->view))
+	if (writable == 0 && !is_readonly(found->view) && bip_make_readonly(&found->view))
 		return -1;
-	return writable == 0 && found->mask && !is_readonly(found->mask) ? make_readonly(&found->mask) : 0;
+	return writable == 0 && found->mask && !is_readonly(found->mask) ? bip_make_readonly(&found->mask) : 0;
 }
 
 /*

@@ -62,8 +62,17 @@ int bip_refuse_masked(PyObject *object);
  */
 int bip_check_resolved(PyObject *object, struct bip_found *found);
 
+/* import.c: replaces *view by a read-only view of the same memory. */
+int bip_make_readonly(struct bi_view **view);
+
 /* host.c: returns true for types derived from numpy.generic. */
 int bip_is_numpy_scalar(const PyTypeObject *type);
+
+/*
+ * order.c: returns true if the type has a protocol of arrays: an attribute of one, or the buffer protocol. Runs no code
+ * of the type.
+ */
+int bip_has_protocol(PyTypeObject *type);
 
 /* order.c: returns true for numpy.ndarray and types derived from it. */
 int bip_is_ndarray(PyTypeObject *type);
@@ -71,12 +80,6 @@ int bip_is_ndarray(PyTypeObject *type);
  * order.c: returns numpy.ndarray if it is already known, or if `type` or one of its bases has that name. Otherwise
  * returns NULL.
  */
-/*
- * order.c: returns true if the type has a protocol of arrays: an attribute of one, or the buffer protocol. Runs no code
- * of the type.
- */
-int bip_has_protocol(PyTypeObject *type);
-
 PyTypeObject *bip_find_ndarray(PyTypeObject *type);
 
 bip_method bip_buffer_interface; /* import.c: buffer_interface(obj, ...) */
