@@ -582,3 +582,10 @@ def test_the_array_that_a_scalar_gives_is_not_changed(bi):
     given = np.array(3.5)
     scalar = type("Scalar", (np.float64,), {"__array__": lambda self: given})(3.5)
     assert bi.buffer_interface(scalar).readonly and given.flags.writeable
+
+
+@pytest.mark.parametrize("protocol", ["buffer", "array_struct", "array_interface"])
+def test_the_elements_of_a_scalar_live_as_long_as_the_view(bi, protocol):
+    view = bi.buffer_interface(np.float64(3.25), protocol=protocol)
+    others = [np.full((), 7.5) for _ in range(100)]
+    assert view.tolist() == 3.25 and len(others) == 100

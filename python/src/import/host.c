@@ -414,6 +414,7 @@ static int import_from_buffer(PyObject *object, struct description *array, struc
 static int import_dict(PyObject *object, PyObject *dict, struct bip_found *found)
 {
 	struct description array = { .descr = NULL, .address = 0, .offset = 0, .readonly = 0, .data = NULL };
+	PyObject *owner = NULL;
 	int rc = -1;
 
 	if (!PyDict_Check(dict))
@@ -423,9 +424,10 @@ static int import_dict(PyObject *object, PyObject *dict, struct bip_found *found
 		goto done;
 	if (array.data)
 		rc = import_from_buffer(object, &array, found);
-	else
-		rc = bip_wrap_host(array.address, array.readonly, &array.layout, object, &found->view);
+	else if ((owner = PyTuple_Pack(2, object, dict))) /* the dictionary of a NumPy scalar owns the elements */
+		rc = bip_wrap_host(array.address, array.readonly, &array.layout, owner, &found->view);
 done:
+	Py_XDECREF(owner);
 	Py_XDECREF(array.descr);
 	Py_XDECREF(array.data);
 	return rc;
