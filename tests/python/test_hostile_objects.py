@@ -631,7 +631,7 @@ def hostile_subclass(world):
     return np.zeros((2, 3), "<f4").view(kind)
 
 
-OF_NUMPY = ["__array_interface__", "__array_struct__", "mask", "dtype", "shape", "strides", "__dlpack__", "ctypes"]
+OF_NUMPY = ["__array_interface__", "__array_struct__", "mask", "dtype", "shape", "strides", "flags", "__dlpack__", "ctypes"]
 
 
 class PyBuffer(ctypes.Structure):

@@ -589,3 +589,15 @@ def test_the_elements_of_a_scalar_live_as_long_as_the_view(bi, protocol):
     view = bi.buffer_interface(np.float64(3.25), protocol=protocol)
     others = [np.full((), 7.5) for _ in range(100)]
     assert view.tolist() == 3.25 and len(others) == 100
+
+
+@pytest.mark.parametrize("protocol", [None, "array_struct"])
+def test_a_structured_array_is_as_writable_as_it_is(bi, protocol):
+    """NumPy refuses the buffer, and clears the flags in the struct of a structured type."""
+    source = np.zeros(2, [("a:b", "<i4"), ("c", "<i4")])
+    view = bi.buffer_interface(source, protocol=protocol)
+    assert not view.readonly and view.host_pointer == source.ctypes.data
+    warned = np.broadcast_arrays(source, np.zeros((2, 2)))[0]
+    source.flags.writeable = False
+    for readonly in (source, warned):
+        assert bi.buffer_interface(readonly, protocol=protocol).readonly

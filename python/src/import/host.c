@@ -496,7 +496,7 @@ static int read_struct_type(const struct bip_array_struct *array, struct bi_dtyp
  * Imports an array by its struct. `dtype` is the attribute dtype of the array, which describes more types than the
  * struct; or NULL.
  */
-static int import_struct(const struct bip_array_struct *array, PyObject *dtype, PyObject *owner,
+static int import_struct(const struct bip_array_struct *array, PyObject *dtype, int is_readonly, PyObject *owner,
 			 struct bip_found *found)
 {
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
@@ -518,17 +518,39 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 		return -1;
 	rc = bip_layout(&layout, type, descr, array->nd, shape, array->strides ? strides : NULL);
 	if (!rc)
-		rc = bip_wrap_host((uintptr_t)array->data, !(array->flags & BIP_ARRAY_WRITEABLE), &layout, owner,
-				   &found->view);
+		rc = bip_wrap_host((uintptr_t)array->data, is_readonly, &layout, owner, &found->view);
 	Py_XDECREF(descr);
 	return rc;
+}
+
+/*
+ * Finds out whether the array may be written. In the struct of a structured type NumPy clears the flags, so the flags
+ * of an array of NumPy are read from the array itself.
+ */
+static int read_readonly(PyObject *object, const struct bip_array_struct *array, int *out)
+{
+	PyObject *flags, *number;
+
+	*out = !(array->flags & BIP_ARRAY_WRITEABLE);
+	if (!bip_is_ndarray(Py_TYPE(object)))
+		return 0;
+	flags = PyObject_GetAttrString(object, "flags");
+	number = flags ? PyObject_GetAttrString(flags, "num") : NULL;
+	if (number)
+		*out = bip_is_readonly_ndarray((unsigned)PyLong_AsLong(number));
+	Py_XDECREF(flags);
+	Py_XDECREF(number);
+	return number && !PyErr_Occurred() ? 0 : -1;
 }
 
 static int import_capsule(PyObject *object, PyObject *capsule, PyObject *dtype, struct bip_found *found)
 {
 	const struct bip_array_struct *array = read_capsule(capsule);
 	PyObject *owner = array ? PyTuple_Pack(2, object, capsule) : NULL;
-	int rc = owner ? import_struct(array, dtype, owner, found) : -1;
+	int is_readonly, rc = -1;
+
+	if (owner && read_readonly(object, array, &is_readonly) == 0)
+		rc = import_struct(array, dtype, is_readonly, owner, found);
 
 	Py_XDECREF(owner);
 	return rc;

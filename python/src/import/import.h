@@ -65,6 +65,9 @@ int bip_check_resolved(PyObject *object, struct bip_found *found);
 /* import.c: replaces *view by a read-only view of the same memory. */
 int bip_make_readonly(struct bi_view **view);
 
+/* ndarray.c: returns true if an array of NumPy with these flags is read-only. */
+int bip_is_readonly_ndarray(unsigned flags);
+
 /* host.c: returns true for types derived from numpy.generic. */
 int bip_is_numpy_scalar(const PyTypeObject *type);
 

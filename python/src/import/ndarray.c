@@ -71,11 +71,14 @@ static const struct bi_dtype *dtype_of(const struct ndarray *array)
 	return array->descr->byteorder == '=' || array->descr->byteorder == '|' ? &types[number] : NULL;
 }
 
+int bip_is_readonly_ndarray(unsigned flags)
+{
+	return !(flags & BIP_ARRAY_WRITEABLE) || flags & WARN_ON_WRITE;
+}
+
 static int is_readonly(const struct ndarray *array)
 {
-	unsigned flags = (unsigned)array->flags;
-
-	return !(flags & BIP_ARRAY_WRITEABLE) || flags & WARN_ON_WRITE;
+	return bip_is_readonly_ndarray((unsigned)array->flags);
 }
 
 /* Returns true if the members have the values of the array's __array_struct__. */
