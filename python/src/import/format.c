@@ -378,14 +378,17 @@ static int read_struct(struct reader *in, int depth, struct item *item)
 
 /*
  * A format with fewer bytes than the element is refused. ctypes omits gaps in its formats, and the omitted gaps may be
- * anywhere.
+ * anywhere. NumPy reads the fields of a structure from ctypes itself; a union has fields that overlap.
  */
 static int check_size(const struct reader *in, const struct item *item, Py_ssize_t itemsize)
 {
 	if (item->dtype.item_size == itemsize)
 		return 0;
-	return bip_refuse(bip_InvalidArrayError, "format '%.200s' has %u bytes, the buffer's itemsize is %zd",
-			  in->format, item->dtype.item_size, itemsize);
+	return bip_refuse(
+		bip_InvalidArrayError,
+		"format '%.200s' has %u bytes, the buffer's itemsize is %zd: numpy.asarray(x) reads a structure "
+		"of ctypes; numpy.frombuffer(x, 'u1') reads the bytes, also of a union",
+		in->format, item->dtype.item_size, itemsize);
 }
 
 /* Makes a type of several lanes of an item such as "2h". */
