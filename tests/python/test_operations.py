@@ -971,3 +971,18 @@ def test_a_cuda_array_that_converts_to_a_number_is_an_array(cuda):
     view = bi.zeros(3, device="cuda")
     view[...] = Array(bi.from_numpy(np.arange(3.0), device="cuda"))
     assert view.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("value", [np.ma.masked, np.ma.array([1.0], mask=[1]), np.ma.array(1.0, mask=1)], ids=["constant", "one", "no axes"])
+@pytest.mark.parametrize("call", [
+    lambda x: bi.zeros(2, device="host").fill(x), lambda x: bi.zeros(2, device="host").__setitem__(..., x),
+    lambda x: bi.full(2, x, device="host"), lambda x: bi.full(2, x, "?", device="host"),
+    lambda x: bi.full(2, x, np.dtype(("f4", 2)), device="host"),
+], ids=["fill", "setitem", "full", "bool", "lanes"])  # fmt: skip
+def test_H5_a_masked_value_is_refused(call, value):
+    with pytest.raises(bi.UnsupportedError, match=r"has a mask, which would be lost.*\[H5\]"):
+        call(value)
+
+
+def test_a_value_without_a_masked_element_is_a_value():
+    assert bi.full(2, np.ma.array([1.0], mask=[0]), device="host").tolist() == [1.0, 1.0]

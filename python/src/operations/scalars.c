@@ -326,4 +326,6 @@ PyObject *bip_scalar_unpack(const struct bi_view *view, const void *element)
 	struct bi_dtype dtype = bi_view_dtype(view);
 
 	return is_plain(dtype) ? unpack_plain(dtype, element) : unpack_by_numpy(view, element);
+	if (bip_is_ndarray(Py_TYPE(value)) && bip_refuse_masked(value))
+		return -1;
 }
