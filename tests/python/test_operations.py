@@ -986,3 +986,21 @@ def test_H5_a_masked_value_is_refused(call, value):
 
 def test_a_value_without_a_masked_element_is_a_value():
     assert bi.full(2, np.ma.array([1.0], mask=[0]), device="host").tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: bi.ones(3, "V4", device="host"), r"type int is no element of type void4"),
+        (lambda: bi.zeros(3, "i8", device="host").fill([1]), r"type list is no element of type int64: .*np\.asarray\(x\)"),
+        (lambda: bi.zeros(3, "c8", device="host").fill((1,)), r"type tuple is no element of type complex64: .*np\.asarray"),
+        (lambda: bi.zeros(3, "?", device="host").fill({}), r"type dict is no element of type bool: .*a bool or a number"),
+        (lambda: bi.full(2, None, device="host"), r"type NoneType is no element of type float64"),
+        (lambda: bi.full(2, 1j, "i4", device="host"), r"type complex is no element of type int32"),
+        (lambda: bi.full(2, None, "bfloat16", device="host"), r"type NoneType is no element of type bfloat16"),
+        (lambda: bi.zeros(2, "i4,f4", device="host").fill(None), r"type NoneType is no element of type void8"),
+    ],
+)
+def test_a_value_that_is_no_element_is_named_with_the_type(call, words):
+    with pytest.raises(TypeError, match=words):
+        call()

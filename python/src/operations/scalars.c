@@ -274,15 +274,31 @@ static PyObject *unpack_by_numpy(const struct bi_view *view, const void *element
 	return value;
 }
 
+/* Adds the type of the value and the element type to the TypeError of a conversion. */
+static int refuse_value(struct bi_dtype dtype, PyObject *value)
+{
+	PyObject *text = PyErr_Occurred() == PyExc_TypeError ? bip_take_message() : NULL;
+	char name[BI_DTYPE_TEXT];
+
+	if (!text)
+		return -1;
+	bi_dtype_name(dtype, name);
+	bip_refuse(PyExc_TypeError, "a value of type %.100s is no element of type %s: %U%s", Py_TYPE(value)->tp_name,
+		   name, text,
+		   PyList_Check(value) || PyTuple_Check(value) ? "; np.asarray(x) makes an array of it" : "");
+	Py_DECREF(text);
+	return -1;
+}
+
 static int pack_scalar(const struct bi_view *view, PyObject *value, void *element)
 {
 	struct bi_dtype dtype = bi_view_dtype(view);
 	char name[BI_DTYPE_TEXT];
 
 	if (!is_plain(dtype))
-		return pack_by_numpy(view, value, element);
+		return pack_by_numpy(view, value, element) ? refuse_value(dtype, value) : 0;
 	if (dtype.type == BI_BOOL || (!PyUnicode_Check(value) && !PyBytes_Check(value)))
-		return pack_plain(dtype, value, element);
+		return pack_plain(dtype, value, element) ? refuse_value(dtype, value) : 0;
 	bi_dtype_name(dtype, name);
 	return bip_refuse(PyExc_TypeError, "%.200R is no number, and the elements are of type %s: %s", value, name,
 			  PyBytes_Check(value) ? "np.frombuffer(x, 'u1') is an array of the bytes"
@@ -310,6 +326,8 @@ int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
 	PyObject *only;
 	int rc;
 
+	if (bip_is_ndarray(Py_TYPE(value)) && bip_refuse_masked(value))
+		return -1;
 	/* For an element of several lanes, the array may be its lanes. */
 	if (bi_view_dtype(view).lanes > 1 || !(BIP_CHECK(value) || bip_is_ndarray(Py_TYPE(value))))
 		return pack_scalar(view, value, element);
@@ -326,6 +344,4 @@ PyObject *bip_scalar_unpack(const struct bi_view *view, const void *element)
 	struct bi_dtype dtype = bi_view_dtype(view);
 
 	return is_plain(dtype) ? unpack_plain(dtype, element) : unpack_by_numpy(view, element);
-	if (bip_is_ndarray(Py_TYPE(value)) && bip_refuse_masked(value))
-		return -1;
 }
