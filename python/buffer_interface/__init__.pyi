@@ -52,7 +52,7 @@ __all__ = [
 _Array: TypeAlias = Any
 # CUDA: 1, 2, a handle, or a stream object of another library. OpenCL: an object with `int_ptr`.
 _Stream: TypeAlias = Any
-_Device: TypeAlias = str | int | tuple[int, int] | Device | BufferInterface
+_Device: TypeAlias = str | SupportsIndex | tuple[int, int] | Device | BufferInterface
 _Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 _IndexItem: TypeAlias = SupportsIndex | slice | EllipsisType | None
 _Index: TypeAlias = _IndexItem | tuple[_IndexItem, ...] | str

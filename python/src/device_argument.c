@@ -121,6 +121,21 @@ static int context_of_entry(PyObject *device, struct bi_context **out)
 	return rc;
 }
 
+/* Reads an object with __index__, such as an integer of NumPy. Some such objects, as most arrays, are no integer. */
+static int context_of_index(PyObject *device, struct bi_context **out)
+{
+	PyObject *number = PyNumber_Index(device);
+	int rc;
+
+	if (!number && PyErr_ExceptionMatches(PyExc_TypeError)) {
+		PyErr_Clear();
+		return context_of_entry(device, out);
+	}
+	rc = number ? context_of_ordinal(number, out) : -1;
+	Py_XDECREF(number);
+	return rc;
+}
+
 int bip_device_context(PyObject *device, struct bi_context **out)
 {
 	if (!device || device == Py_None)
@@ -133,5 +148,7 @@ int bip_device_context(PyObject *device, struct bi_context **out)
 		return context_of_ordinal(device, out);
 	if (PyTuple_CheckExact(device))
 		return context_of_pair(device, out);
+	if (PyIndex_Check(device) && !PyBool_Check(device))
+		return context_of_index(device, out);
 	return context_of_entry(device, out);
 }

@@ -176,6 +176,9 @@ def test_errors_of_new_arrays():
         (lambda: bi.empty(3, "<f4", device="opencl:99:0"), bi.DriverError),
         (lambda: bi.empty(3, "<f4", device=1.5), TypeError),
         (lambda: bi.empty(3, "<f4", device=True), TypeError),
+        (lambda: bi.empty(3, "<f4", device=np.True_), TypeError),
+        (lambda: bi.empty(3, "<f4", device=np.zeros(3, "i4")), TypeError),
+        (lambda: bi.empty(3, "<f4", device=np.int64(-1)), ValueError),
         (lambda: bi.empty(3, "<f4", device=-1), ValueError),
         (lambda: bi.empty(3, "<f4", device=2**40), ValueError),
         (lambda: bi.empty(3, "<f4", device=(0, -1)), ValueError),
@@ -342,6 +345,8 @@ except TypeError as error:
 def test_ways_to_name_a_device(cuda, second):
     assert bi.empty(1, "f4", device=1).device == 1
     assert bi.empty(1, "f4", device="cuda:1").device == 1
+    for one in (np.int64(1), np.uint8(1), np.array(1)):
+        assert bi.empty(1, "f4", device=one).device == bi.zeros(1, "f4", device="host").to(one).device == 1
     array = bi.empty(1, "f4", device=1)
     assert bi.empty(1, "f4", device=array).context == array.context
     cl = bi.empty(1, "f4", device="opencl")
