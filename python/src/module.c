@@ -71,8 +71,9 @@ static PyMethodDef functions[] = {
 	  "                 but DLPack comes before a CUDA dictionary that names neither a stream nor a mask. 'draft' is\n"
 	  "                 __buffer_interface__(), or the attributes of the specification, section 2\n"
 	  "copy             True: return a dense copy on the same device\n\n"
-	  "A NumPy array is read by the buffer protocol. A DLPack capsule is accepted as well. The strides and\n"
-	  "the offset of the result are in bytes.\n\n"
+	  "A NumPy array is read from its members, or by the buffer protocol. A NumPy scalar is copied, so the result\n"
+	  "is read-only; a structured one is not copied. A DLPack capsule is accepted as well. The strides and the\n"
+	  "offset of the result are in bytes.\n\n"
 	  "TypeError: obj supports no protocol. InvalidArrayError: obj is described wrongly. UnsupportedError: the\n"
 	  "library does not support the array.\n\n"
 	  ">>> numbers = numpy.arange(6.0)\n"
@@ -135,8 +136,8 @@ static PyMethodDef functions[] = {
 	  "Work enqueued on the stream `into` from now on waits for the work that is now on each of the streams." },
 	{ "trim", trim, METH_NOARGS,
 	  "trim()\n--\n\nReturns unused memory to the drivers and closes unused adopted contexts." },
-	{ "_mark", bip_mark, METH_O, NULL },
 	{ "_has_protocol", has_protocol, METH_O, NULL },
+	{ "_mark", bip_mark, METH_O, NULL },
 	{ "_is_complete", bip_is_complete, METH_O, NULL },
 	{ "_close_contexts", close_contexts, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
