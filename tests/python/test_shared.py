@@ -197,7 +197,7 @@ def test_the_limits_of_the_process(limit):
 
 def test_the_limit_of_open_files_is_named():
     code = """if True:
-        import errno, os, resource
+        import errno, os, re, resource
         import buffer_interface as bi
         kept = [bi.shared_empty(8, "u1")]
         before = len(os.listdir("/proc/self/fd"))
@@ -208,7 +208,6 @@ def test_the_limit_of_open_files_is_named():
         except OSError as error:
             assert error.errno == errno.EMFILE, error
             words = f"8 bytes .*; this process uses {len(kept)} shared memories, and may open {before + 20} files: .*ulimit -n"
-            import re
             assert re.search(words, str(error)), error
         opened = len(kept)
         del kept[1:]
