@@ -1,7 +1,7 @@
 """MPI: heat on a plate whose columns are divided among ranks. The ranks exchange the columns at their borders.
 
     pip install mpi4py mpich pyopencl
-    mpiexec -n 4 python halo_mpi.py
+    mpiexec -n 4 python -m mpi4py halo_mpi.py       an exception of one rank ends all
 
 Each rank's part is on an OpenCL device, and pyopencl computes there. A column is a strided view. Its copy to the host is
 dense, and MPI takes it as it is. Pass --device host to work without OpenCL.

@@ -8,10 +8,11 @@ import pytest
 
 FOLDER = pathlib.Path(__file__).parent.parent.parent / "examples" / "python"
 MPIEXEC = pathlib.Path(sys.executable).parent / "mpiexec"
+PYTHON = [sys.executable]
 COMMANDS = {
-    "dask_blocks.py": ([], "16 blocks on opencl: as in NumPy\n"),
-    "halo_mpi.py": ([MPIEXEC, "-n", "4"], "4 ranks on opencl: as in one process\n"),
-    "shared_memory.py": ([], "two processes squared one array in shared memory\n"),
+    "dask_blocks.py": (PYTHON, "16 blocks on opencl: as in NumPy\n"),
+    "halo_mpi.py": ([MPIEXEC, "-n", "4", *PYTHON, "-m", "mpi4py"], "4 ranks on opencl: as in one process\n"),
+    "shared_memory.py": (PYTHON, "two processes squared one array in shared memory\n"),
 }
 
 
@@ -23,8 +24,8 @@ def test_every_example_has_a_command():
 @pytest.mark.needs("opencl")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_example(name):
-    launcher, printed = COMMANDS[name]
-    done = subprocess.run([*launcher, sys.executable, FOLDER / name], capture_output=True, text=True, timeout=300)
+    command, printed = COMMANDS[name]
+    done = subprocess.run([*command, FOLDER / name], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, printed), done.stderr
 
 
