@@ -208,7 +208,7 @@ BI_API int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, 
  * Reads a typestr ("<f4", "|b1", ">i8", "|V12", "=u2"; without the order character the order is native) or a name
  * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8", "unicode8"). The number of a name counts
  * bytes, that of "<U2" counts characters of 4 bytes. BI_EDTYPE: the text is neither. The message says so if the text
- * means Python objects, bit fields or dates, or if no type has the size.
+ * means Python objects, bit fields or dates, if the size is missing or no type has it, or if the lanes are too many.
  */
 BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err);
 

@@ -216,7 +216,7 @@ def test_devices_that_are_not_there(device):
         (lambda: bi.zeros((2, 3), "f4", device="host").item(0, "x"), "index has an entry of type str"),
         (lambda: bi.join(3, 1, "host"), "streams is of type int, not a sequence of streams"),
         (lambda: bi.empty(3, "halff"), "'float16'"),
-        (lambda: bi.empty(3, "datetime64[s]"), "dates|not a typestr"),
+        (lambda: bi.empty(3, "datetime64[s]"), "dates|neither a typestr"),
         (lambda: bi.zeros(3, "f4", device="host").to(None), "device is None"),
     ],
 )

@@ -980,6 +980,9 @@ class OtherCommandsTest(BiTest):
         for words, reason in [
             ((), "--shape is missing"), (("--shape", "x"), "expected"), (("--shape", "-1"), "-1"),
             (("--shape", "2,2", "--strides", "4"), "--strides has 1"), (("--shape", "2", "--dtype", "O"), "objects"),
+            (("--shape", "2", "--dtype", "floaty"), '--dtype: "floaty" is neither a typestr, such as <f4, nor a name'),
+            (("--shape", "2", "--dtype", "void"), "--dtype: .* the size is missing; write .* such as void8"),
+            (("--shape", "2", "--dtype", "float32x70000"), "--dtype: .* lanes is not in 1..65535"),
             (("--shape", "3", "--strides", "-4", "--offset", "4"), "at least 8"),
             (("--shape", "2", "--slice", "5"), '--slice "5": 5 is outside of axis 0, whose extent is 2'),
             (("--shape", "9223372036854775808"), "9223372036854775808 is too large; the limit is 9223372036854775807"),

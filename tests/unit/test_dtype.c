@@ -219,6 +219,35 @@ static void parse_suggests_names(void **state)
 	}
 }
 
+static void parse_says_what_is_wrong(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "floaty", "\"floaty\" is neither a typestr, such as <f4, nor a name, such as float32" },
+		{ "", "\"\" is neither a typestr, such as <f4, nor a name, such as float32" },
+		{ "float32x4x", "\"float32x4x\" is neither a typestr, such as <f4, nor a name, such as float32" },
+		{ "<floaty", "\"<floaty\" is not a typestr" },
+		{ "void", "\"void\": the size is missing; write the number of bytes behind it, such as void8" },
+		{ "bytes", "\"bytes\": the size is missing; write the number of bytes behind it, such as bytes8" },
+		{ "unicode",
+		  "\"unicode\": the size is missing; write the number of bytes behind it, such as unicode8" },
+		{ "V", "\"V\": the size is missing; write the number of bytes behind it, such as V8" },
+		{ "|S", "\"|S\": the size is missing; write the number of bytes behind it, such as |S8" },
+		{ "<U", "\"<U\": the size is missing; write the number of characters behind it, such as <U8" },
+		{ "float32x70000", "\"float32x70000\": the number of lanes is not in 1..65535" },
+		{ "float8_e4m3fnx0", "\"float8_e4m3fnx0\": the number of lanes is not in 1..65535" },
+		{ "unicode6", "\"unicode6\": the number of bytes is not a multiple of 4 up to 4294967292" },
+		{ "void4294967296", "\"void4294967296\": the number of bytes is above 4294967295" },
+	};
+	struct bi_dtype dtype;
+	struct bi_error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+		assert_refused(bi_dtype_parse(bad[i][0], &dtype, &err), BI_EDTYPE, &err);
+		assert_string_equal(err.message, bad[i][1]);
+	}
+}
+
 static void parse_refuses_kinds_by_name(void **state)
 {
 	static const char *const bad[][2] = {
@@ -636,6 +665,7 @@ int main(void)
 		cmocka_unit_test(parse_reads_typestrs_and_names),
 		cmocka_unit_test(parse_refuses_everything_else),
 		cmocka_unit_test(parse_suggests_names),
+		cmocka_unit_test(parse_says_what_is_wrong),
 		cmocka_unit_test(parse_refuses_kinds_by_name),
 		cmocka_unit_test(refusals_quote_one_line),
 		cmocka_unit_test(every_type_comes_back),

@@ -171,6 +171,14 @@ static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 	return 1;
 }
 
+/* Refuses a type whose size is chosen by the caller, and is missing. */
+static int refuse_no_size(const char *text, size_t length, const struct entry *entry, struct bi_error *err)
+{
+	return bi__fail(err, BI_EDTYPE, "\"%s\": the size is missing; write the number of %s behind it, such as %s8",
+			bi__quote(text, length).text, entry->kind == 'U' && length < 3 ? "characters" : "bytes",
+			bi__quote(text, length).text);
+}
+
 /*
  * Returns the name of a kind that is not supported, or NULL. Such typestrs may have no digits ("|O") or more than
  * digits ("<M8[ns]").
@@ -183,7 +191,9 @@ static const char *refused_kind(const char *text, size_t length)
 	return NULL;
 }
 
-int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err)
+/* As bi__dtype_parse_typestr. `malformed` says what a text is that has not the form of a typestr. */
+static int parse_typestr(const char *text, size_t length, const char *malformed, struct bi_dtype *out,
+			 struct bi_error *err)
 {
 	size_t prefix = length > 0 && bi__dtype_is_order(text[0]);
 	char order = prefix ? text[0] : '=';
@@ -192,12 +202,14 @@ int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *ou
 	struct bi_dtype read;
 
 	if (length == prefix)
-		return bi__fail(err, BI_EDTYPE, "\"%s\" is not a typestr", bi__quote(text, length).text);
+		return bi__fail(err, BI_EDTYPE, "\"%s\" %s", bi__quote(text, length).text, malformed);
 	what = refused_kind(text + prefix, length - prefix);
 	if (what)
 		return bi__fail(err, BI_EDTYPE, "\"%s\": %s are not supported", bi__quote(text, length).text, what);
+	if (length == prefix + 1 && find_kind(text[prefix], 0) >= 0)
+		return refuse_no_size(text, length, &types[find_kind(text[prefix], 0)], err);
 	if (!read_number(text + prefix + 1, length - prefix - 1, &number))
-		return bi__fail(err, BI_EDTYPE, "\"%s\" is not a typestr", bi__quote(text, length).text);
+		return bi__fail(err, BI_EDTYPE, "\"%s\" %s", bi__quote(text, length).text, malformed);
 	if (!find_typestr(text[prefix], number, &read))
 		return bi__fail(err, BI_EDTYPE, "\"%s\": no type has this kind and size", bi__quote(text, length).text);
 	if (has_order(&types[read.type])) {
@@ -208,6 +220,11 @@ int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *ou
 	}
 	*out = read;
 	return BI_OK;
+}
+
+int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *out, struct bi_error *err)
+{
+	return parse_typestr(text, length, "is not a typestr", out, err);
 }
 
 /* Reads the text after the name of a type: nothing, "x" and the lanes, or a size. Returns 1 if it is valid, else 0. */
@@ -240,6 +257,41 @@ static int find_name(const char *text, struct bi_dtype *out)
 	return 0;
 }
 
+/*
+ * Returns the error of a text that begins with the name of a type, and goes on with a missing size, or with a size or
+ * lanes that are out of range. Returns BI_OK if the rest of the text is neither, because it may be a longer name.
+ */
+static int refuse_suffix(const struct entry *entry, const char *text, const char *suffix, struct bi_error *err)
+{
+	const struct bi__quote quoted = bi__quote(text, strlen(text));
+	const char *number = is_sized(entry) ? suffix : suffix + 1;
+
+	if (is_sized(entry) && !*suffix)
+		return refuse_no_size(text, strlen(text), entry, err);
+	if ((!is_sized(entry) && *suffix != 'x') || !*number || number[strspn(number, "0123456789")])
+		return BI_OK;
+	if (!is_sized(entry))
+		return bi__fail(err, BI_EDTYPE, "\"%s\": the number of lanes is not in 1..%d", quoted.text, UINT16_MAX);
+	if (unit_size(entry) == 1)
+		return bi__fail(err, BI_EDTYPE, "\"%s\": the number of bytes is above %u", quoted.text, UINT32_MAX);
+	return bi__fail(err, BI_EDTYPE, "\"%s\": the number of bytes is not a multiple of %u up to %u", quoted.text,
+			unit_size(entry), UINT32_MAX / unit_size(entry) * unit_size(entry));
+}
+
+/* Refuses a text that is not the name of a type, or returns BI_OK if it may be a typestr. */
+static int refuse_name(const char *text, struct bi_error *err)
+{
+	int rc = BI_OK;
+
+	for (size_t i = 0; rc == BI_OK && i < BI_TYPE_COUNT; i++) {
+		size_t length = strlen(types[i].text);
+
+		if (strncmp(text, types[i].text, length) == 0)
+			rc = refuse_suffix(&types[i], text, text + length, err);
+	}
+	return rc;
+}
+
 /* Type names of other languages, with the names that this library accepts. */
 static const struct {
 	const char *name, *ours;
@@ -264,6 +316,7 @@ static const char *suggest_name(const char *text)
 int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
 {
 	const char *suggestion;
+	int rc;
 
 	if (!text || !out)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", text ? "out" : "text");
@@ -272,7 +325,13 @@ int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
 	suggestion = suggest_name(text);
 	if (suggestion)
 		return bi__fail(err, BI_EDTYPE, "\"%s\" is no element type; write %s", text, suggestion);
-	return bi__dtype_parse_typestr(text, strlen(text), out, err);
+	if (bi__dtype_is_order(*text))
+		return bi__dtype_parse_typestr(text, strlen(text), out, err);
+	rc = refuse_name(text, err);
+	if (rc)
+		return rc;
+	return parse_typestr(text, strlen(text), "is neither a typestr, such as <f4, nor a name, such as float32", out,
+			     err);
 }
 
 /* Writes the digits and a final NUL. printf would be most of the cost of an export. */
