@@ -892,6 +892,18 @@ class OtherCommandsTest(BiTest):
                 lines = self.show(*words, env={"COLUMNS": str(columns)}).split("memory")[1].splitlines()[2:]
                 self.assertLessEqual(max(len(line) for line in lines if "│" in line), columns)
 
+    def test_show_of_a_structured_file(self):
+        path = self.write("a.npy", saved(np.zeros(3, [("x", "<f4"), ("y", "|i1")])))
+        lines = self.show(path, "--slice", "::2", env={"COLUMNS": "120"}).splitlines()
+        self.assertEqual(lines[0], "[('x', '<f4'), ('y', '|i1')]  shape (2,)  strides (10,)  offset 0")
+        self.assertIn("[('x', '<f4'), ('y', '|i1')]  shape (3,)", self.show(path, "--plan"))
+        path = self.write("a.npy", saved(np.zeros(3, [("\xe9" * 300, "|i1")])))
+        line = self.show(path).splitlines()[0]
+        self.assertEqual(len(line), 80)
+        self.assertRegex(line, r"^\[\('\xe9+…  shape \(3,\)  strides \(1,\)  offset 0$")
+        path = self.write("a.npy", saved(np.zeros(1, [("bell\x07", "|i1")])))
+        self.assertNotRegex(self.show(path), r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
     def test_show_has_no_colour_in_a_pipe(self):
         self.assertNotIn("\x1b", self.show("--shape", "4,6"))
 

@@ -255,16 +255,6 @@ static int write_outputs(struct job *job)
 	return rc == BI_OK ? EXIT_CODE_OK : report_failure(job, EXIT_CODE_FAILURE, job->out_path, &err);
 }
 
-/* Returns the text of the element type: `text`, or the fields of a structured type. */
-static const char *dtype_text(const struct bi_layout *layout, char text[BI_DTYPE_TEXT])
-{
-	if (layout->descr)
-		return layout->descr;
-	if (bi_dtype_typestr(layout->dtype, text, NULL) != BI_OK)
-		bi_dtype_name(layout->dtype, text);
-	return text;
-}
-
 static void print_json(FILE *out, const struct job *job)
 {
 	struct bi_layout source, result;
@@ -278,7 +268,7 @@ static void print_json(FILE *out, const struct job *job)
 	json_text(&json, "output", job->out_path);
 	json_text(&json, "device", bi_context_device(job->context)->spec);
 	json_text(&json, "device_name", bi_context_device(job->context)->name);
-	json_text(&json, "dtype", dtype_text(&result, dtype));
+	json_text(&json, "dtype", type_text(&result, dtype));
 	json_integers(&json, "input_shape", source.shape, source.ndim);
 	json_integers(&json, "shape", result.shape, result.ndim);
 	json_integer(&json, "input_bytes", bi_layout_nbytes(&source));
@@ -296,39 +286,21 @@ static void print_json(FILE *out, const struct job *job)
 	fputc('\n', out);
 }
 
-/* Prints a text, cleaned. Of a text with more than `space` characters prints the beginning and "…". */
-static void print_cut(FILE *out, const char *text, size_t space)
-{
-	size_t left = strlen(text), shown = 0, length;
-	int is_long = utf8_length(text) > space;
-	uint32_t point;
-
-	for (size_t i = 1; is_long && i < space; i++) {
-		length = utf8_decode(text + shown, left - shown, &point);
-		shown += length + !length;
-	}
-	text_print_cleaned(out, text, is_long ? shown : left);
-	fputs(is_long ? "…" : "", out);
-}
-
 /* Prints a line such as "a.npy  <i4 (3, 4), 48 bytes". A long type is cut to the space that is left on the line. */
 static void print_array(FILE *out, const char *arrow, const char *path, const struct bi_view *array)
 {
 	char dtype[BI_DTYPE_TEXT], size[40];
 	struct bi_layout layout;
-	size_t columns = (size_t)terminal_columns(out), taken, shape;
+	size_t columns = (size_t)terminal_columns(out), taken;
 
 	bi_view_layout(array, &layout);
-	shape = 2 + (layout.ndim == 1);
 	snprintf(size, sizeof(size), ", %" PRId64 " byte%s", bi_layout_nbytes(&layout),
 		 bi_layout_nbytes(&layout) == 1 ? "" : "s");
-	for (int i = 0; i < layout.ndim; i++)
-		shape += (size_t)snprintf(NULL, 0, i ? ", %" PRId64 : "%" PRId64, layout.shape[i]);
-	taken = strlen(arrow) + utf8_length(path) + 3 + shape + strlen(size);
+	taken = strlen(arrow) + utf8_length(path) + 3 + tuple_length(layout.shape, layout.ndim) + strlen(size);
 	fputs(arrow, out);
 	text_print_cleaned(out, path, strlen(path));
 	fputs("  ", out);
-	print_cut(out, dtype_text(&layout, dtype), taken + 16 < columns ? columns - taken : 16);
+	text_print_cut(out, type_text(&layout, dtype), taken + 16 < columns ? columns - taken : 16);
 	fputc(' ', out);
 	print_tuple(out, layout.shape, layout.ndim);
 	fprintf(out, "%s\n", size);

@@ -12,6 +12,7 @@
 #include "picture.h"
 #include "plan.h"
 #include "terminal.h"
+#include "text.h"
 
 /* Bytes of the largest array in which shared bytes are counted. */
 #define COUNTED_BYTES (INT64_C(16) << 20)
@@ -111,10 +112,17 @@ static int read_layout(const struct invocation *invocation, struct bi_layout *la
 	return rc;
 }
 
-/* A file, and where its layout goes. */
+/* The array of one run of the command. The layouts have no descr, since pictures and plans need none. */
+struct shown {
+	struct bi_layout base; /* as in the file, or as the options say */
+	struct bi_layout view; /* after --slice and --transpose */
+	char *descr; /* fields of a structured type, or NULL; freed at the end of the run */
+};
+
+/* A file, and the array that it describes. */
 struct shown_file {
 	struct input input;
-	struct bi_layout *layout;
+	struct shown *shown;
 };
 
 static int read_shown_file(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err)
@@ -124,20 +132,25 @@ static int read_shown_file(void *data, void *bytes, size_t nbytes, size_t *got, 
 
 static int keep_layout(void *data, const struct bi_layout *layout, struct bi_error *err)
 {
-	struct bi_layout *kept = ((struct shown_file *)data)->layout;
+	struct shown *shown = ((struct shown_file *)data)->shown;
 
-	(void)err;
-	*kept = *layout;
-	kept->descr = NULL;
-	kept->descr_length = 0;
+	if (layout->descr) {
+		shown->descr = calloc(layout->descr_length + 1, 1);
+		if (!shown->descr)
+			return fail(err, BI_ENOMEM, "out of memory");
+		memcpy(shown->descr, layout->descr, layout->descr_length);
+	}
+	shown->base = *layout;
+	shown->base.descr = NULL;
+	shown->base.descr_length = 0;
 	return BI_OK;
 }
 
 /* Reads the layout of the array in a file. Its offset counts from the first element. The elements are not read. */
-static int read_file(const struct invocation *invocation, struct bi_layout *layout, int *code, struct bi_error *err)
+static int read_file(const struct invocation *invocation, struct shown *shown, int *code, struct bi_error *err)
 {
 	const char *path = invocation->arguments[0];
-	struct shown_file file = { .layout = layout };
+	struct shown_file file = { .shown = shown };
 	struct bi_npy_source source = { read_shown_file, keep_layout, &file, -1 };
 	int rc;
 
@@ -190,20 +203,30 @@ static const char *contiguity(const struct bi_layout *layout)
 	return c && f ? "C and F" : c ? "C" : f ? "F" : "no";
 }
 
-static void print_summary(const struct bi_layout *view)
+/* Prints the first line. A long element type is cut to the space that is left on the line. */
+static void print_array(const struct bi_layout *view, const char *descr)
 {
-	char dtype[BI_DTYPE_TEXT];
-	int64_t first, end, shared;
+	char dtype[BI_DTYPE_TEXT], offset[40];
+	size_t columns = (size_t)terminal_columns(stdout), taken;
 
-	if (bi_dtype_typestr(view->dtype, dtype, NULL) != BI_OK)
-		bi_dtype_name(view->dtype, dtype);
-	bi_layout_extent(view, &first, &end);
-	fputs(dtype, stdout);
+	snprintf(offset, sizeof(offset), "  offset %" PRId64, view->offset);
+	taken = strlen("  shape   strides ") + tuple_length(view->shape, view->ndim) +
+		tuple_length(view->strides, view->ndim) + strlen(offset);
+	text_print_cut(stdout, descr ? descr : type_text(view, dtype), taken + 32 < columns ? columns - taken : 32);
 	fputs("  shape ", stdout);
 	print_tuple(stdout, view->shape, view->ndim);
 	fputs("  strides ", stdout);
 	print_tuple(stdout, view->strides, view->ndim);
-	printf("  offset %" PRId64 "\ncontiguous: %s; ", view->offset, contiguity(view));
+	printf("%s\n", offset);
+}
+
+static void print_summary(const struct bi_layout *view, const char *descr)
+{
+	int64_t first, end, shared;
+
+	bi_layout_extent(view, &first, &end);
+	print_array(view, descr);
+	printf("contiguous: %s; ", contiguity(view));
 	if (bi_layout_nbytes(view) > 0)
 		printf("reaches bytes %" PRId64 "..%" PRId64 ", %" PRId64 " in all; ", first, end - 1, end - first);
 	else
@@ -221,8 +244,7 @@ static void print_summary(const struct bi_layout *view)
 	fputs("\n\n", stdout);
 }
 
-static int read_view(const struct invocation *invocation, struct bi_layout *base, struct bi_layout *view, int *code,
-		     struct bi_error *err)
+static int read_view(const struct invocation *invocation, struct shown *shown, int *code, struct bi_error *err)
 {
 	const char *const *values = invocation->values;
 	struct selection selection;
@@ -230,13 +252,14 @@ static int read_view(const struct invocation *invocation, struct bi_layout *base
 
 	if (values[OPTION_DEVICE] && !values[OPTION_PLAN])
 		return fail(err, BI_EINVAL, "--device is \"%.24s\"; it goes with --plan", values[OPTION_DEVICE]);
-	rc = invocation->arguments[0] ? read_file(invocation, base, code, err) : read_layout(invocation, base, err);
+	rc = invocation->arguments[0] ? read_file(invocation, shown, code, err)
+				      : read_layout(invocation, &shown->base, err);
 	if (rc != BI_OK)
 		return rc;
 	*code = EXIT_CODE_USAGE;
-	*view = *base;
+	shown->view = shown->base;
 	rc = selection_parse(values[OPTION_SLICE], values[OPTION_TRANSPOSE], &selection, err);
-	return rc == BI_OK ? selection_apply(&selection, view, err) : rc;
+	return rc == BI_OK ? selection_apply(&selection, &shown->view, err) : rc;
 }
 
 static void draw_pictures(const struct bi_layout *base, const struct bi_layout *view)
@@ -261,25 +284,34 @@ static int explain_plan(const struct bi_layout *view, const char *device)
 	return EXIT_CODE_FAILURE;
 }
 
+static int refuse(const struct invocation *invocation, int code, const struct bi_error *err)
+{
+	if (code != EXIT_CODE_USAGE) {
+		say("%s: %s", invocation->arguments[0], err->message);
+		return code;
+	}
+	say("%s", err->message);
+	return usage(invocation->command);
+}
+
 static int run(const struct invocation *invocation)
 {
-	struct bi_layout base, view;
+	struct shown shown = { .descr = NULL };
 	struct bi_error err;
 	int code = EXIT_CODE_USAGE;
 
-	if (read_view(invocation, &base, &view, &code, &err) != BI_OK) {
-		if (code != EXIT_CODE_USAGE) {
-			say("%s: %s", invocation->arguments[0], err.message);
-			return code;
-		}
-		say("%s", err.message);
-		return usage(invocation->command);
+	if (read_view(invocation, &shown, &code, &err) != BI_OK) {
+		code = refuse(invocation, code, &err);
+	} else {
+		code = EXIT_CODE_OK;
+		print_summary(&shown.view, shown.descr);
+		if (invocation->values[OPTION_PLAN])
+			code = explain_plan(&shown.view, invocation->values[OPTION_DEVICE]);
+		else
+			draw_pictures(&shown.base, &shown.view);
 	}
-	print_summary(&view);
-	if (invocation->values[OPTION_PLAN])
-		return explain_plan(&view, invocation->values[OPTION_DEVICE]);
-	draw_pictures(&base, &view);
-	return EXIT_CODE_OK;
+	free(shown.descr);
+	return code;
 }
 
 const struct command command_show = {

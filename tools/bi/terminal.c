@@ -70,6 +70,24 @@ void print_tuple(FILE *out, const int64_t *values, int count)
 	fputs(count == 1 ? ",)" : ")", out);
 }
 
+size_t tuple_length(const int64_t *values, int count)
+{
+	size_t length = strlen("()") + (count == 1);
+
+	for (int i = 0; i < count; i++)
+		length += (size_t)snprintf(NULL, 0, i ? ", %" PRId64 : "%" PRId64, values[i]);
+	return length;
+}
+
+const char *type_text(const struct bi_layout *layout, char text[BI_DTYPE_TEXT])
+{
+	if (layout->descr)
+		return layout->descr;
+	if (bi_dtype_typestr(layout->dtype, text, NULL) != BI_OK)
+		bi_dtype_name(layout->dtype, text);
+	return text;
+}
+
 void print_wrapped(FILE *out, const char *label, int indent, int columns, const char *text)
 {
 	int column = fprintf(out, "%s", label);

@@ -1,9 +1,11 @@
-/* Properties of an output stream, and numbers as Python prints them. */
+/* Properties of an output stream, and numbers and element types as Python prints them. */
 #ifndef BI_TOOL_TERMINAL_H
 #define BI_TOOL_TERMINAL_H
 
 #include <stdint.h>
 #include <stdio.h>
+
+#include "buffer_interface.h"
 
 /* Returns 1 if the stream is a terminal, otherwise 0. */
 int terminal_is(FILE *stream);
@@ -18,6 +20,12 @@ int terminal_has_colour(FILE *stream);
 
 /* Prints a tuple such as "(3, 4)" or "(3,)". */
 void print_tuple(FILE *out, const int64_t *values, int count);
+
+/* Returns the number of characters that print_tuple prints. */
+size_t tuple_length(const int64_t *values, int count);
+
+/* Returns the text of the element type: the fields of a structured type (the descr), or `text`, which it fills. */
+const char *type_text(const struct bi_layout *layout, char text[BI_DTYPE_TEXT]);
 
 /*
  * Prints a label and a text, broken between words into lines of at most `columns` characters. Lines after the first

@@ -38,6 +38,20 @@ void text_print_cleaned(FILE *out, const char *text, size_t length)
 	free(cleaned);
 }
 
+void text_print_cut(FILE *out, const char *text, size_t space)
+{
+	size_t left = strlen(text), shown = 0, length;
+	int is_long = utf8_length(text) > space;
+	uint32_t point;
+
+	for (size_t i = 1; is_long && i < space; i++) {
+		length = utf8_decode(text + shown, left - shown, &point);
+		shown += length + !length;
+	}
+	text_print_cleaned(out, text, is_long ? shown : left);
+	fputs(is_long ? "…" : "", out);
+}
+
 #ifdef _WIN32
 #include <windows.h>
 

@@ -22,4 +22,7 @@ void text_clean(char *text);
 /* Prints the first `length` bytes of a text, cleaned. Prints nothing if memory is missing. */
 void text_print_cleaned(FILE *out, const char *text, size_t length);
 
+/* Prints a text, cleaned. Of a text with more than `space` characters prints the beginning and "…". */
+void text_print_cut(FILE *out, const char *text, size_t space);
+
 #endif
