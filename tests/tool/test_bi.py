@@ -615,10 +615,12 @@ class BadUsageTest(BiTest):
                     self.path("none/p.json"))
         self.refuse(FAILURE, "No space left", "copy", self.input, self.path("out.npy"), "--device", "host",
                     "--profile", "/dev/full")
-        with open("/dev/full", "wb") as full:
-            done = subprocess.run([COMMAND, "devices"], stdout=full, stderr=subprocess.PIPE)
-        self.assertEqual(done.returncode, FAILURE)
-        self.assertIn(b"standard output", done.stderr)
+        for words in (["devices"], ["--help"], ["show", "--shape", "4,6"], ["show", "--shape", "99,99"],
+                      ["copy", self.input, self.path("out.npy"), "--device", "host"]):
+            with self.subTest(words=words), open("/dev/full", "wb") as full:
+                done = subprocess.run([COMMAND, *words], stdout=full, stderr=subprocess.PIPE)
+                self.assertEqual(done.returncode, FAILURE)
+                self.assertIn(b"bi: cannot write to standard output: No space left on device\n", done.stderr)
 
     def test_no_damage_to_an_existing_output(self):
         self.write("out.npy", b"precious")

@@ -110,18 +110,23 @@ static int run_words(int count, char *const *words)
 	return unknown_command(words[1]);
 }
 
+/* Writes what stdout still holds. Returns the exit code of the command, or that of a failure if it is EXIT_CODE_OK. */
+static int end_output(int rc)
+{
+	int failed;
+
+	errno = 0; /* stays 0 if only an earlier write failed, whose reason is not known here */
+	failed = fflush(stdout) || ferror(stdout);
+	if (failed)
+		say("cannot write to standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+	return failed && rc == EXIT_CODE_OK ? EXIT_CODE_FAILURE : rc;
+}
+
 int main(int count, char **words)
 {
-	int rc;
-
 	if (output_prepare()) {
 		say("a standard descriptor is closed, and /dev/null cannot be opened: %s", strerror(errno));
 		return EXIT_CODE_FAILURE;
 	}
-	rc = run_words(count, words);
-	if ((fflush(stdout) || ferror(stdout)) && rc == EXIT_CODE_OK) {
-		say("cannot write to standard output");
-		rc = EXIT_CODE_FAILURE;
-	}
-	return rc;
+	return end_output(run_words(count, words));
 }
