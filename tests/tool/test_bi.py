@@ -698,7 +698,7 @@ class OtherCommandsTest(BiTest):
             self.assertIn(word, text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
         for command, words in [("devices", ["--json"]), ("copy", ["--slice", "--verify", "--profile", "in C order", "Exit codes"]),
-                               ("show", ["--shape", "--strides"]), ("check", ["--producer", "--consumer", "Windows", "Exit codes"])]:
+                               ("show", ["--shape", "--strides"]), ("check", ["--producer", "--consumer", "Windows", "Exit codes", "takes precedence"])]:
             text = self.succeed(command, "--help").stdout.decode()
             self.assertTrue(text.startswith("Usage: bi " + command))
             for word in words:

@@ -250,19 +250,32 @@ class CheckTest(unittest.TestCase):
                 (r"give either --producer or --consumer", "producers.so", "--producer", "a", "--consumer", "b"),
                 (r'--consumer is "a,b"; one function is expected', "consumers.so", "--consumer", "a,b"),
                 (r'--producer is ""; the name of a function is expected', "producers.so", "--producer", ""),
-                (r'--producer is "refuses,refuses.*"; at most 64 functions', "producers.so", "--producer", ",".join(65 * ["refuses"])),
+                (r'--producer is "f0,f1,.*"; at most 64 functions', "producers.so", "--producer", ",".join(f"f{i}" for i in range(65))),
+                (r'--producer is "refuses,"; a name is empty', "producers.so", "--producer", "refuses,"),
+                (r'--producer is ",refuses"; a name is empty', "producers.so", "--producer", ",refuses"),
+                (r'--producer is "a,,b"; a name is empty', "producers.so", "--producer", "a,,b"),
+                (r'--consumer is ","; a name is empty', "consumers.so", "--consumer", ","),
+                (r'--producer is "a,b,a"; a name is repeated', "producers.so", "--producer", "a,b,a"),
                 (r"opening .*opening.so crashes the process \(signal 6", "opening.so", "--producer", "make"),
                 (r'--timeout is "x"; a whole number of seconds from 1 to 3600', "producers.so", "--timeout", "x"),
                 (r'--timeout is "0"; a whole number', "producers.so", "--timeout", "0"),
                 (r"refuses returns -5 for a plain call, so there is no array", "producers.so", "--producer", "refuses"),
                 (r"refuses refuses plain arrays", "consumers.so", "--consumer", "refuses"),
-                (r"--json: cannot use the directory", "producers.so", "--json", self.path("no/folder.json")),
+                (r"--json: .*/no/folder.json: cannot use the directory", "producers.so", "--json", self.path("no/folder.json")),
                 (r"--json cannot be .*producers.so, which is checked", "producers.so", "--json", self.path("producers.so")),
         ]:
             with self.subTest(library, words=words):
                 code, out, errors = self.run_check(library, *words)
                 self.assertEqual((code, out), (UNCHECKED, ""), errors)
                 self.assertRegex(errors, r"^bi: check: .*" + reason)
+
+    def test_a_report_that_cannot_be_written(self):
+        reason = "bi: check: --json: /dev/full: cannot write: No space left on device\n"
+        code, out, errors = self.run_check("producers.so", "--json", "/dev/full")
+        self.assertEqual((code, errors), (UNCHECKED, reason))
+        self.assertIn("0 rules are broken", out)
+        code, out, errors = self.run_check("producers.so", "--producer", "hangs", "--timeout", "1", "--json", "/dev/full")
+        self.assertEqual((code, errors), (BROKEN, reason))
 
     def test_first_calls_that_never_return(self):
         for symbol, how in [("hangs", "the first call goes on for more than 1 s"), ("alive_first", "the first call crashes")]:

@@ -74,26 +74,45 @@ static int choose_default(struct run *run, int found)
 	return EXIT_CODE_USAGE;
 }
 
+/*
+ * Splits run->words at the commas into run->symbols. Returns NULL, or what is wrong with the names. The last names may
+ * be missing then.
+ */
+static const char *split_names(struct run *run)
+{
+	int count = 0;
+
+	for (char *word = run->words, *comma; word; word = comma ? comma + 1 : NULL) {
+		comma = strchr(word, ',');
+		if (comma)
+			*comma = '\0';
+		if (!*word)
+			return *run->words || comma ? "a name is empty; remove its comma"
+						    : "the name of a function is expected";
+		if (count == (run->report.is_consumer ? 1 : MOST_SYMBOLS))
+			return count == 1 ? "one function is expected" : "at most 64 functions are checked in one run";
+		for (int i = 0; i < count; i++)
+			if (!strcmp(run->symbols[i], word))
+				return "a name is repeated; give each function once";
+		run->symbols[count++] = word;
+	}
+	return NULL;
+}
+
 /* Chooses the functions that the command line names. */
 static int choose_named(struct run *run, const char *names)
 {
-	char *word;
-	int count = 0;
+	const char *wrong;
 
 	run->words = strdup(names);
 	if (!run->words) {
 		say("out of memory");
 		return EXIT_CODE_USAGE;
 	}
-	word = strtok(run->words, ",");
-	for (; word && count < MOST_SYMBOLS; word = strtok(NULL, ","))
-		run->symbols[count++] = word;
-	if (count && !word && (count == 1 || !run->report.is_consumer))
+	wrong = split_names(run);
+	if (!wrong)
 		return EXIT_CODE_OK;
-	say("check: --%s is \"%.200s\"; %s", run->report.is_consumer ? "consumer" : "producer", names,
-	    !count                    ? "the name of a function is expected"
-	    : run->report.is_consumer ? "one function is expected"
-				      : "at most 64 functions are checked in one run");
+	say("check: --%s is \"%.200s\"; %s", run->report.is_consumer ? "consumer" : "producer", names, wrong);
 	return EXIT_CODE_USAGE;
 }
 
@@ -129,9 +148,9 @@ static int read_timeout(struct run *run)
 	return EXIT_CODE_USAGE;
 }
 
-static int fail_json(const struct bi_error *err)
+static int fail_json(const struct run *run, const struct bi_error *err)
 {
-	say("check: --json: %s", err->message);
+	say("check: --json: %s: %s", value_of(run, OPTION_JSON), err->message);
 	return EXIT_CODE_USAGE;
 }
 
@@ -153,7 +172,7 @@ static int write_json(struct run *run)
 	if (!rc)
 		rc = output_commit(&run->json, &err);
 	free(text);
-	return rc ? fail_json(&err) : EXIT_CODE_OK;
+	return rc ? fail_json(run, &err) : EXIT_CODE_OK;
 }
 
 static int check_symbols(struct run *run)
@@ -181,7 +200,7 @@ static int open_json(struct run *run, const char *path)
 	int is_library;
 
 	if (output_open(&run->json, path, &err))
-		return fail_json(&err);
+		return fail_json(run, &err);
 	if (input_open(&library, run->task.file, &err))
 		return EXIT_CODE_OK; /* its name may be wrong; the check says so */
 	is_library = output_is_input(&run->json, &library);
@@ -258,7 +277,8 @@ const struct command command_check = {
 		   "a device.\n"
 		   "\n"
 		   "Exit codes: 0 no rule is broken, 1 a rule is broken, 2 the command line is\n"
-		   "wrong, or a function could not be checked.\n"
+		   "wrong, a function could not be checked, or --json could not be written. A broken\n"
+		   "rule takes precedence: the exit code is 1 if both 1 and 2 apply.\n"
 		   "The command does not exist on Windows. `python -m buffer_interface check` checks\n"
 		   "arrays of Python, and judges the order of pending work.\n"
 		   "\n"
