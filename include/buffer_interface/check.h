@@ -1,4 +1,8 @@
-/* bi_exchange_check: the check that each consumer of the exchange structure needs. It asks no driver, reads no element. */
+/*
+ * bi_exchange_check: the check that each consumer of the exchange structure needs. It asks no driver, reads no element.
+ * It leaves out B-20, the table of B-25, B-28, B-29, the contexts of B-33, and whether the device of device_id exists.
+ * docs/specification.md, section 9, says what a consumer needs beside it.
+ */
 #ifndef BUFFER_INTERFACE_CHECK_H
 #define BUFFER_INTERFACE_CHECK_H
 #include "abi.h"
