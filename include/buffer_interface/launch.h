@@ -226,6 +226,10 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  * and the home stream of an array do not belong to the same graph capture, or work before the capture is not complete.
  * The kernel is not enqueued then.
  *
+ * Arguments may be views of one memory; this is not checked. Items run in any order and at the same time, so no item
+ * may read or write bytes that another item writes, unless a BI_BARRIER separates the two. A kernel whose items read
+ * only the elements that they write themselves may read and write one array through two arguments.
+ *
  * The launch does not count as an export: the memories return to the pool. It can be captured into a CUDA graph, like a
  * copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are undefined.
  */
