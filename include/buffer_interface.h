@@ -559,7 +559,8 @@ struct bi_options {
 	uintptr_t adopt_stream;
 	bi_release_fn release;          /* called once with release_data after the context has closed; or NULL */
 	void *release_data;
-	int debug;                      /* 1: wait for every operation; start allocations 64 bytes behind their handle */
+	int debug;                      /* 1: wait for every operation; start allocations 64 bytes behind their handle. On
+					   CUDA the handle of a view is the address of its element, so this is not seen */
 	int profile;                    /* 1: record operations for bi_context_report */
 	bi_log_fn log;
 	void *log_data;
@@ -827,7 +828,8 @@ BI_API int bi_view_wrap(struct bi_context *context, const struct bi_foreign *for
 /*
  * Allocates a dense array in C order. The bytes are undefined. For a structured array, use the VOID type of
  * bi_dtype_parse_descr, then bi_view_reinterpret with the descr. The first element is the first byte of the handle
- * (bi_view_native: offset 0), unless the context has the option `debug`, which puts it at byte 64. Owned.
+ * (bi_view_native: offset 0), unless the context has the option `debug`, which puts it at byte 64. On CUDA the offset
+ * is 0 with `debug`, too, because the handle is the address of the first element. Owned.
  */
 BI_API int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
 			 struct bi_view **out, struct bi_error *err);
