@@ -2,7 +2,8 @@
  * Kernels that one source text defines for OpenCL C 1.2, CUDA C++ and C11 with the extensions of GCC and Clang.
  *
  * The library puts this header in front of the text that bi_program_build compiles. A program that also runs its
- * kernels on the host includes this header, and then the same text, as C. launch.h has an example.
+ * kernels on the host includes this header, and then the same text, in a C file; in C++ it is an error. launch.h has an
+ * example.
  *
  *     BI_KERNEL(scale, (BI_IN(float, from), BI_OUT(float, to), BI_VALUE(float, factor)))
  *     {
@@ -12,11 +13,12 @@
  *     }
  *
  * Parameters: 1 to 32, with names of at most 39 characters. The name of an array alone does not compile: BI_DATA adds
- * the offset of the view.
+ * the offset of the view. Two parameters may be one array if no item reads or writes what another one writes (bi_launch).
  *   BI_IN, BI_OUT, BI_INOUT(type, name)           a dense array in C order; the kernel reads, writes, or does both
  *   BI_STRIDED_IN, _OUT, _INOUT(type, rank, name) an array of 1 to 6 dimensions with any strides; BI_AT1(name, i) to
  *                                                 BI_AT6(name, i, j, ...) are its elements
- *   BI_VALUE(type, name)                          a number, or a struct, by value; no pointer, image or sampler
+ *   BI_VALUE(type, name)                          a number, or a struct, by value; no pointer, image or sampler. `type`
+ *                                                 may be const
  *   BI_LOCAL_PARAMETER(type, name)                local memory whose size is chosen at the launch; a pointer
  *
  * Items: BI_GLOBAL_ID(x) is the number of the item, from 0 to BI_GLOBAL_SIZE(x) - 1, of type bi_i64. x is the last
@@ -84,6 +86,10 @@ typedef uchar bi_bool;
 
 #else /* CUDA C++ and C */
 
+#if defined(__cplusplus) && !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
+#error "Host kernels are compiled as C11: include buffer_interface/kernel.h in a C file, not in C++."
+#endif
+
 #ifdef __CUDACC_RTC__
 typedef long long bi_i64;
 typedef unsigned long long bi_u64;
@@ -113,10 +119,13 @@ struct bi_parameter {
 
 #define BI__LIST(...) __VA_ARGS__
 #define BI__NTH(m, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
-	a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...) BI__EACH_##n
-#define BI__EACH_LISTED(...) BI__NTH(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, \
+	a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, n, ...) \
+	BI__EACH_##n
+#define BI__EACH_LISTED(...) BI__NTH(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, \
+	32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, \
 	17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)(__VA_ARGS__)
 #define BI__EACH(m, parameters) BI__EACH_LISTED(m, BI__LIST parameters)
+#define BI__EACH_MANY(m, ...) a_kernel_has_at_most_32_parameters /* is not declared: the compiler prints it */
 #define BI__EACH_1(m, a) m a
 #define BI__EACH_2(m, a, ...) m a BI__EACH_1(m, __VA_ARGS__)
 #define BI__EACH_3(m, a, ...) m a BI__EACH_2(m, __VA_ARGS__)
@@ -317,11 +326,16 @@ static inline struct bi_host_group bi__host_group(const struct bi_host_box *box,
 	const struct bi_strides_##rank bi__strides_##name = \
 		*(const struct bi_strides_##rank *)(const void *)bi__argument->strides; \
 	BI__LOAD_ARRAY(type, name, rank)
-/* The caller's bytes need not be aligned. */
+/* The caller's bytes need not be aligned. The type may be const, so nothing is copied into a variable later. */
 #define BI__LOAD_VALUE(type, name, rank) \
-	type name; \
-	__builtin_memcpy(&name, (bi__argument++)->data, sizeof(name));
+	struct __attribute__((packed, may_alias)) bi__value_##name { \
+		type value; \
+	}; \
+	type name = ((const struct bi__value_##name *)(bi__argument++)->data)->value;
 #define BI__LOAD_LOCAL(type, name, rank) type *const name = (type *)(bi__argument++)->data;
+
+#define BI__CHECK_NAME(kind, type, name, access, rank) \
+	_Static_assert(sizeof(#name) <= 40, "the parameter " #name " has a name of more than 39 characters");
 
 #define BI__LOOP(axis, from, to) for (bi_i64 bi__##axis = (from)[bi__axis_##axis]; bi__##axis < (to)[bi__axis_##axis]; bi__##axis++)
 #define BI__LOOPS(from, to) BI__LOOP(z, from, to) BI__LOOP(y, from, to) BI__LOOP(x, from, to)
@@ -329,6 +343,7 @@ static inline struct bi_host_group bi__host_group(const struct bi_host_box *box,
 
 #define BI__HOST_KERNEL(name, parameters, is_group, prepare, call, ...) \
 	BI__INLINE void bi__body_##name(BI__EACH(BI__DECLARE, parameters) __VA_ARGS__); \
+	BI__EACH(BI__CHECK_NAME, parameters) \
 	static void bi__run_##name(const struct bi_host_box *bi__box, const struct bi_host_argument *bi__argument) \
 	{ \
 		BI__EACH(BI__LOAD, parameters) \

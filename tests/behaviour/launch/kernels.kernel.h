@@ -8,7 +8,7 @@ struct pair {
 #define FACTOR 1
 #endif
 
-BI_KERNEL(scale, (BI_IN(float, from), BI_OUT(float, to), BI_VALUE(float, factor)))
+BI_KERNEL(scale, (BI_IN(float, from), BI_OUT(float, to), BI_VALUE(const float, factor)))
 {
 	bi_i64 i = BI_GLOBAL_ID(x);
 
@@ -43,7 +43,7 @@ BI_FUNCTION float sum_of(struct pair pair)
 	return pair.low + (float)pair.high;
 }
 
-BI_KERNEL(add_pair, (BI_INOUT(float, data), BI_VALUE(struct pair, pair)))
+BI_KERNEL(add_pair, (BI_INOUT(float, data), BI_VALUE(const struct pair, pair)))
 {
 	BI_DATA(data)[BI_GLOBAL_ID(x)] += sum_of(pair);
 }

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Compiles every public header alone: C99, C11 and C++17, every warning an error.
+# Compiles every public header alone: C99, C11 and C++17, every warning an error. kernel.h is refused in C++.
+# Then compiles uses of it that must be refused with a clear first line, and one that must not (kernels.c).
 #     headers.sh SOURCE_DIR "C compilers" "C++ compilers" FOLDER_OF_CUDA_H FOLDER_OF_PYTHON_H
 set -u
 root=$1 cuda=$4 python=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0 compiled=0
+name=a23456789012345678901234567890123456789 # of 39 characters
 
 compile() {     # compiler, header, options...
     compiler=$1 header=$2
@@ -16,6 +18,21 @@ compile() {     # compiler, header, options...
     else
         echo "FAILED: $compiler $* $header"
         failed=$((failed + 1))
+    fi
+}
+
+refuse() {      # compiler, source, words of the first error, options...
+    compiler=$1 source=$2 words=$3
+    shift 3
+    if "$compiler" "$@" -I"$root/include" -fsyntax-only "$source" >"$work/errors" 2>&1; then
+        echo "FAILED: $compiler $* accepts $source"
+        failed=$((failed + 1))
+    elif ! grep error "$work/errors" | head -n 1 | grep -q "$words"; then
+        echo "FAILED: $compiler $* $source: '$words' is not the first error:"
+        cat "$work/errors"
+        failed=$((failed + 1))
+    else
+        compiled=$((compiled + 1))
     fi
 }
 
@@ -33,9 +50,25 @@ for header in $(cd "$root/include" && find . -name '*.h' | sed 's|^\./||' | sort
     before=$compiled suffix=cc
     for compiler in $3; do
         command -v "$compiler" >/dev/null || continue
-        compile "$compiler" "$header" -std=c++17
+        if [ "$header" = buffer_interface/kernel.h ]; then
+            refuse "$compiler" "$work/unit.cc" "Host kernels are compiled as C11" -std=c++17
+        else
+            compile "$compiler" "$header" -std=c++17
+        fi
     done
     [ "$compiled" -gt "$before" ] || { echo "FAILED: no C++ compiler for $header (Debian: g++)"; failed=$((failed + 1)); }
+done
+
+# Kernels.
+kernels=$root/tests/checks/abi/kernels.c
+for compiler in $2; do
+    command -v "$compiler" >/dev/null || continue
+    cp "$kernels" "$work/unit.c"
+    suffix=c
+    compile "$compiler" tests/checks/abi/kernels.c -std=c11 -Wcast-qual -Wcast-align -DNAME="$name"
+    refuse "$compiler" "$kernels" "a_kernel_has_at_most_32_parameters" -std=c11 -DMORE=,ONE
+    refuse "$compiler" "$kernels" "a_kernel_has_at_most_32_parameters" -std=c11 -DMORE=,EIGHT
+    refuse "$compiler" "$kernels" "$name has a name of more than 39" -std=c11 -DNAME="a$name"
 done
 
 # Where the members of the exchange structure are.
