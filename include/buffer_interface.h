@@ -531,8 +531,8 @@ enum bi_memory_kind {
 	BI_MEMORY_HOST = 4              /* plain host memory, in any context */
 };
 
-#define BI_POOL_DEFAULT ((size_t)0) /* of bi_options.pool_limit: 256 MiB */
-#define BI_POOL_NONE (~(size_t)0) /* of bi_options.pool_limit: nothing is kept for reuse */
+#define BI_POOL_DEFAULT BI__CAST(size_t, 0) /* of bi_options.pool_limit: 256 MiB */
+#define BI_POOL_NONE (~BI__CAST(size_t, 0)) /* of bi_options.pool_limit: nothing is kept for reuse */
 
 /* Start from BI_OPTIONS_INIT; members left 0 mean the default. */
 struct bi_options {
@@ -559,8 +559,8 @@ struct bi_options {
 	uintptr_t adopt_stream;
 	bi_release_fn release;          /* called once with release_data after the context has closed; or NULL */
 	void *release_data;
-	int debug;                      /* 1: wait for every operation; start allocations 64 bytes behind their handle. On
-					   CUDA the handle of a view is the address of its element, so this is not seen */
+	int debug;                      /* 1: wait for every operation; start allocations 64 bytes behind their handle
+					   (not seen on CUDA, where the handle is the address of the element) */
 	int profile;                    /* 1: record operations for bi_context_report */
 	bi_log_fn log;
 	void *log_data;
@@ -582,7 +582,9 @@ struct bi_options {
 	void (*around_close)(void (*close)(struct bi_context *context), struct bi_context *context);
 };
 
-#define BI_OPTIONS_INIT { sizeof(struct bi_options), NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL }
+#define BI_OPTIONS_INIT \
+	{ sizeof(struct bi_options), BI__NULL, 0, 0, BI__NULL, BI__NULL, 0, 0, BI__NULL, BI__NULL, 0, 0, 0, BI__NULL, \
+	  BI__NULL }
 
 /*
  * Opens a device, or adopts a context. `options` may be NULL. Ownership of release_data is transferred. "auto" and
@@ -773,7 +775,8 @@ struct bi_foreign {
 	void *release_data;
 };
 
-#define BI_FOREIGN_INIT { sizeof(struct bi_foreign), BI_HANDLE_HOST, 0, 0, 0, NULL, NULL, 0, NULL, NULL }
+#define BI_FOREIGN_INIT \
+	{ sizeof(struct bi_foreign), BI_HANDLE_HOST, 0, 0, 0, BI__NULL, BI__NULL, 0, BI__NULL, BI__NULL }
 
 /*
  * Wraps memory without a copy. The producer keeps it alive until `release` is called. Retains the context. Owned.

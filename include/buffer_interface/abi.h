@@ -15,6 +15,18 @@
 extern "C" {
 #endif
 
+/* A conversion and the null pointer of the macros and inline functions, without warnings in C and in C++. */
+#ifdef __cplusplus
+#define BI__CAST(type, value) static_cast<type>(value)
+#else
+#define BI__CAST(type, value) ((type)(value))
+#endif
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define BI__NULL nullptr
+#else
+#define BI__NULL NULL
+#endif
+
 #define BI_ABI_VERSION 0x00000002u      /* major << 16 | minor; while major is 0, every minor is a major */
 #define BI_ABI_KNOWS(version)           /* 1 if a structure of that version can be read, or filled for its caller */ \
 	((version) == BI_ABI_VERSION || (BI_ABI_VERSION > 0xffffu && (version) >> 16 == BI_ABI_VERSION >> 16))
@@ -89,7 +101,7 @@ struct bi_exchange {
 };
 
 #define BI_EXCHANGE_INIT \
-	{ BI_ABI_VERSION, (uint32_t)sizeof(struct bi_exchange), NULL, NULL, NULL, NULL, NULL, NULL, \
+	{ BI_ABI_VERSION, sizeof(struct bi_exchange), BI__NULL, BI__NULL, BI__NULL, BI__NULL, BI__NULL, BI__NULL, \
 	  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 #ifdef __cplusplus

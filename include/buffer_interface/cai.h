@@ -97,7 +97,7 @@ struct bi_cai_import_options {
 
 #define BI_CAI_IMPORT_INIT \
 	{ \
-		sizeof(struct bi_cai_import_options), 0, NULL, NULL, NULL, NULL \
+		sizeof(struct bi_cai_import_options), 0, BI__NULL, BI__NULL, BI__NULL, BI__NULL \
 	}
 
 /*

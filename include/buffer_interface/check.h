@@ -7,10 +7,14 @@
 #define BUFFER_INTERFACE_CHECK_H
 #include "abi.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Adds (extent - 1) * |stride| to *sum. Returns 0 above 2^63 - 1. */
 static inline int bi_exchange_add_reach(uint64_t *sum, uint64_t extent, int64_t stride)
 {
-	uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+	uint64_t step = stride < 0 ? 0 - BI__CAST(uint64_t, stride) : BI__CAST(uint64_t, stride);
 	if (step && extent - 1 > (INT64_MAX - *sum) / step)
 		return 0;
 	*sum += (extent - 1) * step;
@@ -22,8 +26,8 @@ static inline int bi_exchange_is_dense(const struct bi_exchange *x, int first, i
 {
 	uint64_t stride = x->item_size;
 	int i, n;
-	for (n = 0, i = first; n < x->ndim; stride *= (uint64_t)x->shape[i], n++, i += step)
-		if (x->shape[i] != 1 && (x->strides[i] < 0 || (uint64_t)x->strides[i] != stride))
+	for (n = 0, i = first; n < x->ndim; stride *= BI__CAST(uint64_t, x->shape[i]), n++, i += step)
+		if (x->shape[i] != 1 && (x->strides[i] < 0 || BI__CAST(uint64_t, x->strides[i]) != stride))
 			return 0;
 	return 1;
 }
@@ -38,20 +42,21 @@ static inline const char *bi_exchange_check_layout(const struct bi_exchange *x)
 		if (x->shape[i] < 0)
 			return "an extent is negative [B-15]";
 	for (i = 0; i < x->ndim && !is_empty; i++) {
-		if ((uint64_t)x->shape[i] > INT64_MAX / count ||
-		    !bi_exchange_add_reach(x->strides[i] < 0 ? &below : &above, (uint64_t)x->shape[i], x->strides[i]))
+		if (BI__CAST(uint64_t, x->shape[i]) > INT64_MAX / count ||
+		    !bi_exchange_add_reach(x->strides[i] < 0 ? &below : &above, BI__CAST(uint64_t, x->shape[i]),
+					   x->strides[i]))
 			return "the elements are more than 2^63 - 1, or reach further [B-16]";
-		count *= (uint64_t)x->shape[i];
+		count *= BI__CAST(uint64_t, x->shape[i]);
 	}
 	if (is_empty)
-		return NULL;
+		return BI__NULL;
 	if (!x->handle || x->offset > INT64_MAX || x->offset < below || x->offset > x->size ||
 	    x->size - x->offset < above || x->size - x->offset - above < x->item_size)
 		return "an element lies outside of the memory [B-17]";
 	if ((x->flags & BI_C_CONTIGUOUS && !bi_exchange_is_dense(x, x->ndim - 1, -1)) ||
 	    (x->flags & BI_F_CONTIGUOUS && !bi_exchange_is_dense(x, 0, 1)))
 		return "a flag of contiguity is not true [B-18]";
-	return NULL;
+	return BI__NULL;
 }
 
 /* Returns NULL if the members agree and all elements lie in the memory, otherwise a sentence with the broken rule. */
@@ -75,7 +80,7 @@ static inline const char *bi_exchange_check(const struct bi_exchange *x)
 	    (x->order_kind && !is_host && x->order_kind != (is_cuda ? BI_ORDER_CUDA : BI_ORDER_OPENCL)) ||
 	    (x->event && !x->stream && !x->done) || (x->order_kind == BI_ORDER_CUDA && x->stream == 2))
 		return "order_kind, stream, event and done do not agree [B-32]";
-	if ((x->type_code == 3) != (x->descr != NULL) || !bits)
+	if ((x->type_code == 3) == !x->descr || !bits)
 		return "the type has no name, or two [B-26]";
 	if (x->descr && (bits != 8 || lanes != (x->item_size > 65535 ? 0 : x->item_size)))
 		return "beside descr, bits and lanes are not those of bytes [B-26]";
@@ -83,5 +88,9 @@ static inline const char *bi_exchange_check(const struct bi_exchange *x)
 		return "item_size does not go with the type [B-27]";
 	return bi_exchange_check_layout(x);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

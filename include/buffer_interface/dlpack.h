@@ -135,7 +135,7 @@ struct bi_dlpack_import_options {
 	struct bi_stream *producer_stream;
 };
 
-#define BI_DLPACK_IMPORT_INIT { sizeof(struct bi_dlpack_import_options), 0, NULL }
+#define BI_DLPACK_IMPORT_INIT { sizeof(struct bi_dlpack_import_options), 0, BI__NULL }
 
 /*
  * Makes a view of a producer's tensor. Takes ownership of the tensor on success: its deleter is called once, when the

@@ -13,7 +13,7 @@
  *     }
  *
  * Parameters: 1 to 32, with names of at most 39 characters. The name of an array alone does not compile: BI_DATA adds
- * the offset of the view. Two parameters may be one array if no item reads or writes what another one writes (bi_launch).
+ * the offset of the view. Two parameters may be one array if no item reads or writes what another writes (bi_launch).
  *   BI_IN, BI_OUT, BI_INOUT(type, name)           a dense array in C order; the kernel reads, writes, or does both
  *   BI_STRIDED_IN, _OUT, _INOUT(type, rank, name) an array of 1 to 6 dimensions with any strides; BI_AT1(name, i) to
  *                                                 BI_AT6(name, i, j, ...) are its elements

@@ -52,7 +52,7 @@ struct bi_program_source {
 
 #define BI_PROGRAM_SOURCE_INIT \
 	{ \
-		sizeof(struct bi_program_source), 0, 0, 0, 0, 0, 0, 0 \
+		sizeof(struct bi_program_source), BI__NULL, BI__NULL, BI__NULL, 0, BI__NULL, BI__NULL, 0 \
 	}
 
 /*
@@ -120,17 +120,17 @@ struct bi_argument {
 /* An array that the kernel reads, writes, or does both with. The view is borrowed for the launch. */
 static inline struct bi_argument bi_argument_array(const struct bi_view *view, enum bi_access access)
 {
-	struct bi_argument argument = { 0, 0, 0, { 0 }, BI_ARGUMENT_ARRAY, 0, 0 };
+	struct bi_argument argument = { BI__NULL, BI__NULL, 0, { 0 }, BI_ARGUMENT_ARRAY, 0, 0 };
 
 	argument.view = view;
-	argument.access = (uint8_t)access;
+	argument.access = BI__CAST(uint8_t, access);
 	return argument;
 }
 
 /* A value of any type: `nbytes` bytes, copied by the launch. */
 static inline struct bi_argument bi_argument_bytes(const void *bytes, size_t nbytes)
 {
-	struct bi_argument argument = { 0, 0, 0, { 0 }, BI_ARGUMENT_VALUE, 0, 0 };
+	struct bi_argument argument = { BI__NULL, BI__NULL, 0, { 0 }, BI_ARGUMENT_VALUE, 0, 0 };
 
 	argument.bytes = bytes;
 	argument.nbytes = nbytes;
@@ -140,7 +140,7 @@ static inline struct bi_argument bi_argument_bytes(const void *bytes, size_t nby
 /* A number without its value, for the functions below. `type_class` is that of struct bi_argument. */
 static inline struct bi_argument bi_argument_number(size_t nbytes, char type_class)
 {
-	struct bi_argument argument = { 0, 0, 0, { 0 }, BI_ARGUMENT_VALUE, 0, 0 };
+	struct bi_argument argument = { BI__NULL, BI__NULL, 0, { 0 }, BI_ARGUMENT_VALUE, 0, 0 };
 
 	argument.nbytes = nbytes;
 	argument.type_class = type_class;
@@ -186,7 +186,7 @@ static inline struct bi_argument bi_argument_double(double value)
 /* Local memory of a BI_LOCAL_PARAMETER: bytes for each group, > 0. */
 static inline struct bi_argument bi_argument_local(size_t nbytes)
 {
-	struct bi_argument argument = { 0, 0, 0, { 0 }, BI_ARGUMENT_LOCAL, 0, 0 };
+	struct bi_argument argument = { BI__NULL, BI__NULL, 0, { 0 }, BI_ARGUMENT_LOCAL, 0, 0 };
 
 	argument.nbytes = nbytes;
 	return argument;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Compiles every public header alone: C99, C11 and C++17, every warning an error. kernel.h is refused in C++.
-# Then compiles uses of it that must be refused with a clear first line, and one that must not (kernels.c).
+# The macros and the inline functions give no warning in C++ programs that are strict about casts and null (uses.cc).
+# Then compiles uses of kernel.h that must be refused with a clear first error, and one that must not (kernels.c).
 #     headers.sh SOURCE_DIR "C compilers" "C++ compilers" FOLDER_OF_CUDA_H FOLDER_OF_PYTHON_H
 set -u
 root=$1 cuda=$4 python=$5
@@ -57,6 +58,14 @@ for header in $(cd "$root/include" && find . -name '*.h' | sed 's|^\./||' | sort
         fi
     done
     [ "$compiled" -gt "$before" ] || { echo "FAILED: no C++ compiler for $header (Debian: g++)"; failed=$((failed + 1)); }
+done
+
+# Every macro, and every header of no vendor, in a C++ program. The C headers of vendors have macros of their own.
+cp "$root/tests/checks/abi/uses.cc" "$work/unit.cc"
+suffix=cc
+for compiler in $3; do
+    command -v "$compiler" >/dev/null || continue
+    compile "$compiler" tests/checks/abi/uses.cc -std=c++17 -Wold-style-cast -Wzero-as-null-pointer-constant
 done
 
 # Kernels.
