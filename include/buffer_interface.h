@@ -47,7 +47,9 @@
  *   Reference counts are atomic. Two threads that write the same bytes race about the bytes, not about the objects.
  *   A release callback runs exactly once, on the thread that releases the last reference or sees the last work end. The
  *   library holds no lock while the callback runs.
- *   No function is a cancellation point of pthread_cancel: cancellation is disabled in callbacks of the caller too.
+ *   No function is a cancellation point of pthread_cancel, and cancellation is disabled while functions of the caller
+ *   log, read, write or run as kernels. A release callback must not be a cancellation point: a thread that is cancelled
+ *   in one leaves references behind.
  *
  * Asynchrony
  *   Functions that take a `stream` return when the work is enqueued or done. The comments say which functions block the

@@ -31,8 +31,7 @@ static void captures_are_known_until_the_end(void **state)
 
 static void code_of_the_caller_runs_in_no_scope(void **state)
 {
-	struct bi__scope scope;
-	struct bi__pause paused;
+	struct bi__scope scope, *paused;
 	uint64_t id;
 	int queue = 0;
 
@@ -42,15 +41,13 @@ static void code_of_the_caller_runs_in_no_scope(void **state)
 	OK(bi__dispatch_finish(&device->device, &device->stream.queue, &error));
 	assert_int_equal(scope.is_entered, 1);
 	paused = bi__dispatch_pause();
-	assert_ptr_equal(paused.innermost, &scope);
+	assert_ptr_equal(paused, &scope);
 	assert_int_equal(scope.is_entered, 0);
 	assert_int_equal(bi__scope_recall(&queue, &id), 0);
 	bi__dispatch_resume(paused);
 	assert_int_equal(bi__scope_recall(&queue, &id), 0); /* that code may have begun or ended a capture */
 	bi__dispatch_end(&scope);
-	paused = bi__dispatch_pause();
-	assert_null(paused.innermost);
-	bi__dispatch_resume(paused);
+	assert_null(bi__dispatch_pause());
 }
 
 static bi__cu_context current_context(void)
@@ -70,8 +67,7 @@ static void code_of_the_caller_has_its_own_context(void **state)
 {
 	struct bi_context *other = open_device("cuda:1");
 	bi__cu_context mine = (bi__cu_context)bi_context_handle(device), its = (bi__cu_context)bi_context_handle(other);
-	struct bi__scope outer, inner;
-	struct bi__pause paused;
+	struct bi__scope outer, inner, *paused;
 
 	(void)state;
 	bi__dispatch_begin(&outer, &device->device);

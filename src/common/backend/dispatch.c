@@ -64,25 +64,17 @@ void bi__dispatch_end_scope(struct bi__scope *scope)
 	bi__scope_set_current(scope->outer);
 }
 
-struct bi__pause bi__dispatch_pause(void)
+struct bi__scope *bi__dispatch_pause(void)
 {
-	struct bi__pause pause = { bi__scope_current(), PTHREAD_CANCEL_ENABLE };
+	struct bi__scope *innermost = bi__scope_current();
 
-	for (struct bi__scope *scope = pause.innermost; scope; scope = scope->outer) {
+	for (struct bi__scope *scope = innermost; scope; scope = scope->outer) {
 		leave_scope(scope);
 		scope->count = 0; /* a capture may begin or end meanwhile */
 	}
-	if (pause.innermost)
+	if (innermost)
 		bi__scope_set_current(NULL);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &pause.cancel_state);
-	return pause;
-}
-
-void bi__dispatch_resume(struct bi__pause pause)
-{
-	pthread_setcancelstate(pause.cancel_state, NULL);
-	if (pause.innermost)
-		bi__scope_set_current(pause.innermost);
+	return innermost;
 }
 
 static int begin_entered(struct bi__scope *scope, const struct bi__device *device, struct bi_error *err)

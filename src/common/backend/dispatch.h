@@ -56,18 +56,17 @@ static inline void bi__dispatch_end(struct bi__scope *scope)
 		bi__dispatch_end_scope(scope);
 }
 
-struct bi__pause {
-	struct bi__scope *innermost;
-	int cancel_state;
-};
-
 /*
- * Leaves all scopes of the calling thread before code of the caller is called, and disables the cancellation of the
- * thread: the code may be a cancellation point, and the operation would stay half done. bi__dispatch_resume is called
- * after it with the result. The next call to the device of a scope enters the scope again.
+ * Leaves all scopes of the calling thread before code of the caller is called. bi__dispatch_resume is called after it
+ * with the result, the innermost scope. The next call to the device of a scope enters the scope again.
  */
-struct bi__pause bi__dispatch_pause(void);
-void bi__dispatch_resume(struct bi__pause pause);
+struct bi__scope *bi__dispatch_pause(void);
+
+static inline void bi__dispatch_resume(struct bi__scope *scope)
+{
+	if (scope)
+		bi__scope_set_current(scope);
+}
 
 /* Devices. */
 

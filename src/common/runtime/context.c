@@ -313,16 +313,16 @@ static int release_reference(struct bi_context *context)
 /* The last reference may be released in a scope of another context, and the closing calls functions of the caller. */
 void bi_context_release(struct bi_context *context)
 {
-	struct bi__pause pause;
+	struct bi__scope *scope;
 
 	if (!context || !release_reference(context))
 		return;
-	pause = bi__dispatch_pause();
+	scope = bi__dispatch_pause();
 	if (context->around_close)
 		context->around_close(close_context, context);
 	else
 		close_context(context);
-	bi__dispatch_resume(pause);
+	bi__dispatch_resume(scope);
 }
 
 const struct bi_device *bi_context_device(const struct bi_context *context)

@@ -1,20 +1,25 @@
 #include "common/runtime/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 void bi__log(const struct bi_context *context, enum bi_log_level level, const char *format, ...)
 {
-	struct bi__pause pause;
+	struct bi__scope *scope;
 	char line[512];
 	va_list args;
+	int state;
 
 	if ((int)level > context->log.level)
 		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	pause = bi__dispatch_pause();
+	scope = bi__dispatch_pause();
+	/* Printing is a cancellation point, and the operation that is logged would stay half done. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	context->log.fn(context->log.data, level, line);
-	bi__dispatch_resume(pause);
+	pthread_setcancelstate(state, NULL);
+	bi__dispatch_resume(scope);
 }

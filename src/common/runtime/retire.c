@@ -1,6 +1,7 @@
 #include "common/runtime/retire.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "common/backend/dispatch.h"
@@ -18,7 +19,7 @@
 
 void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 {
-	struct bi__pause pause;
+	struct bi__scope *scope;
 
 	if (memory->block.handle)
 		bi__dispatch_free(memory->backend, &context->device, &memory->block);
@@ -29,9 +30,9 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	bi__points_clear(memory);
 	pthread_mutex_destroy(&memory->lock);
 	if (memory->release.fn) {
-		pause = bi__dispatch_pause();
+		scope = bi__dispatch_pause();
 		memory->release.fn(memory->release.data);
-		bi__dispatch_resume(pause);
+		bi__dispatch_resume(scope);
 	}
 	free(memory);
 }
@@ -173,14 +174,14 @@ static int find_last_work(struct bi_memory *memory, struct bi__fence *out)
 /* Returns 1 if the producer orders its own work behind the work that is pending. */
 static int is_handed_back(const struct bi_memory *memory, const struct bi__fence *work)
 {
-	struct bi__pause pause;
+	struct bi__scope *scope;
 	int rc;
 
 	if (!memory->release.done)
 		return 0;
-	pause = bi__dispatch_pause();
+	scope = bi__dispatch_pause();
 	rc = memory->release.done(memory->release.data, work->context->stream.queue.kind, bi__fence_handle(work));
-	bi__dispatch_resume(pause);
+	bi__dispatch_resume(scope);
 	return !rc;
 }
 
@@ -334,12 +335,15 @@ static void reap_one(struct bi_context *context, struct bi_memory *memory, enum 
 		bi__memory_destroy(context, memory);
 }
 
+/* Functions of the caller that release memory cannot be cancelled here, in the middle of another operation. */
 void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *memory;
+	int state;
 
 	if (bi__dispatch_alive(&context->device, NULL) != BI_OK)
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	while (atomic_load_explicit(&context->retired.count, memory_order_relaxed) &&
 	       (memory = unlink_retired(context, how))) {
 		if (memory->retirement.is_deferred)
@@ -347,6 +351,7 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 		else
 			reap_one(context, memory, how);
 	}
+	pthread_setcancelstate(state, NULL);
 }
 
 static int is_above(const struct bi_context *context, size_t bytes)

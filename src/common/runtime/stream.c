@@ -166,14 +166,14 @@ struct bi_stream *bi_stream_retain(struct bi_stream *stream)
 static void destroy_stream(struct bi_stream *stream)
 {
 	struct bi_context *context = stream->context;
-	struct bi__pause pause;
+	struct bi__scope *scope;
 
 	for (int waits = bi__dispatch_stream_close(&context->device, &stream->queue); waits > 0; waits--)
 		bi__count_wait(context, BI__WAIT_CLOSE);
 	if (stream->release.fn) {
-		pause = bi__dispatch_pause();
+		scope = bi__dispatch_pause();
 		stream->release.fn(stream->release.data);
-		bi__dispatch_resume(pause);
+		bi__dispatch_resume(scope);
 	}
 	free(stream);
 	bi_context_release(context);
