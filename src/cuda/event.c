@@ -385,25 +385,36 @@ static void add_use(struct bi__cuda_event *event)
 	}
 }
 
-/* Records the event of the queue again, which is behind all its kernels then. The context must be current. */
-static int record_use(struct bi__cuda_queue *queue)
+/* Returns the event of the queue, which is taken for its first use. Returns NULL without memory for one. */
+static struct bi__cuda_event *event_of_uses(struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_shared *shared = queue->cuda->shared;
-	struct bi__cuda_event *spare;
-	bi__cu_result code;
+	struct bi__cuda_event *event, *spare = NULL;
 
-	if (take_event(shared, &spare, NULL))
-		return BI_ENOMEM;
 	pthread_mutex_lock(&shared->lock);
-	if (!queue->used) {
-		queue->used = spare;
-		spare = NULL;
-	}
-	code = bi__cu->EventRecord(queue->used->handle, queue->stream);
+	event = queue->used;
 	pthread_mutex_unlock(&shared->lock);
-	if (spare)
+	if (event || take_event(shared, &spare, NULL))
+		return event;
+	pthread_mutex_lock(&shared->lock);
+	event = queue->used;
+	if (!event)
+		queue->used = event = spare;
+	pthread_mutex_unlock(&shared->lock);
+	if (event != spare)
 		put_event(spare);
-	return bi__cu_check(code, "", NULL);
+	return event;
+}
+
+/*
+ * Records the event of the queue again, which is behind all its kernels then. No lock is held, because the driver waits
+ * if the stream has no room for commands. The context must be current.
+ */
+static int record_use(struct bi__cuda_queue *queue)
+{
+	const struct bi__cuda_event *event = event_of_uses(queue);
+
+	return event ? bi__cu_check(bi__cu->EventRecord(event->handle, queue->stream), "", NULL) : BI_ENOMEM;
 }
 
 /* The handle of a per-thread stream names another stream on another thread, so each use has an event. */
