@@ -210,7 +210,8 @@ BI_API int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, 
  * Reads a typestr ("<f4", "|b1", ">i8", "|V12", "=u2"; without the order character the order is native) or a name
  * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8", "unicode8"). The number of a name counts
  * bytes, that of "<U2" counts characters of 4 bytes. BI_EDTYPE: the text is neither. The message says so if the text
- * means Python objects, bit fields or dates, if the size is missing or no type has it, or if the lanes are too many.
+ * means Python objects, bit fields or dates, if the size is missing, if no type has the size, or if the number of lanes
+ * is out of range.
  */
 BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err);
 
@@ -568,8 +569,8 @@ struct bi_options {
 	void *log_data;
 	int log_level;                  /* highest level that is logged; 0: warnings and errors */
 	size_t pool_limit;              /* bytes of free memory kept for reuse, or BI_POOL_…; retired memory has the
-					   same limit, but at least 64 MiB (docs/ordering.md, row 15). On CUDA the driver
-					   keeps freed device memory above it too, until bi_context_trim(context, 0, …),
+					   same limit, but at least 64 MiB (docs/ordering.md, row 15). On CUDA the
+					   driver keeps freed device memory above it too, until bi_context_trim with 0,
 					   unless this is BI_POOL_NONE */
 	int memory;                     /* enum bi_memory_kind that BI_MEMORY_DEFAULT stands for */
 	/*
@@ -929,9 +930,9 @@ struct bi_use {
  *     rc = bi_use_end(stream, uses, 2, &err);
  *
  * bi_use_begin: work enqueued on `stream` from now on runs after all work on each of the memories. bi_use_end: later
- * work on each of the memories runs after all work that is now on `stream`. bi_use_begin blocks the calling thread only
- * for host memory, bi_use_end only if the driver refuses to record the order (`failure`). Up to 32 memories are one
- * step: `stream` waits once for what they share (docs/ordering.md, rows 8 and 9).
+ * work on each of the memories runs after all work that is now on `stream`. bi_use_begin blocks the calling thread for
+ * host memory, and if too much memory is retired (`pressure`); bi_use_end only if the driver refuses to record the order
+ * (`failure`). Up to 32 memories are one step: `stream` waits once for what they share (docs/ordering.md, rows 8 and 9).
  *
  * Uses that only read memory which the library allocated and never exported do not wait for each other on the streams
  * of its context (docs/ordering.md, row 38). So a use that writes must say so. All other memory is ordered as if every

@@ -13,12 +13,12 @@
  *     }
  *
  * Parameters: 1 to 32, with names of at most 39 characters. The name of an array alone does not compile: BI_DATA adds
- * the offset of the view. Two parameters may be one array if no item reads or writes what another writes (bi_launch).
+ * the offset of the view. Two parameters may be views of one array under a condition that bi_launch names.
  *   BI_IN, BI_OUT, BI_INOUT(type, name)           a dense array in C order; the kernel reads, writes, or does both
  *   BI_STRIDED_IN, _OUT, _INOUT(type, rank, name) an array of 1 to 6 dimensions with any strides; BI_AT1(name, i) to
  *                                                 BI_AT6(name, i, j, ...) are its elements
- *   BI_VALUE(type, name)                          a number, or a struct, by value; no pointer, image or sampler. `type`
- *                                                 may be const
+ *   BI_VALUE(type, name)                          a number, or a struct, by value; no pointer, image or sampler (checked
+ *                                                 on OpenCL). `type` may be const
  *   BI_LOCAL_PARAMETER(type, name)                local memory whose size is chosen at the launch; a pointer
  *
  * Items: BI_GLOBAL_ID(x) is the number of the item, from 0 to BI_GLOBAL_SIZE(x) - 1, of type bi_i64. x is the last
@@ -326,12 +326,14 @@ static inline struct bi_host_group bi__host_group(const struct bi_host_box *box,
 	const struct bi_strides_##rank bi__strides_##name = \
 		*(const struct bi_strides_##rank *)(const void *)bi__argument->strides; \
 	BI__LOAD_ARRAY(type, name, rank)
-/* The caller's bytes need not be aligned. The type may be const, so nothing is copied into a variable later. */
+/* The caller's bytes need not be aligned. The type may be const, so the variable is initialised and not assigned. */
 #define BI__LOAD_VALUE(type, name, rank) \
-	struct __attribute__((packed, may_alias)) bi__value_##name { \
+	struct __attribute__((may_alias)) bi__value_##name { \
 		type value; \
 	}; \
-	type name = ((const struct bi__value_##name *)(bi__argument++)->data)->value;
+	_Alignas(struct bi__value_##name) char bi__bytes_##name[sizeof(struct bi__value_##name)]; \
+	__builtin_memcpy(bi__bytes_##name, (bi__argument++)->data, sizeof(bi__bytes_##name)); \
+	type name = ((const struct bi__value_##name *)(const void *)bi__bytes_##name)->value;
 #define BI__LOAD_LOCAL(type, name, rank) type *const name = (type *)(bi__argument++)->data;
 
 #define BI__CHECK_NAME(kind, type, name, access, rank) \

@@ -227,8 +227,11 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  * The kernel is not enqueued then.
  *
  * Arguments may be views of one memory; this is not checked. Items run in any order and at the same time, so no item
- * may read or write bytes that another item writes, unless a BI_BARRIER separates the two. A kernel whose items read
- * only the elements that they write themselves may read and write one array through two arguments.
+ * may read or write bytes that another item writes. Items of one group may do so if a BI_BARRIER separates the two
+ * accesses. A kernel whose items read only the elements that they write themselves may read and write one array through
+ * two arguments.
+ *
+ * Blocks the calling thread if too much memory is retired (`pressure`).
  *
  * The launch does not count as an export: the memories return to the pool. It can be captured into a CUDA graph, like a
  * copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are undefined.

@@ -55,7 +55,7 @@ BI_API int bi_npy_save(const struct bi_view *view, const char *path, struct bi_e
 struct bi_npy_source {
 	/*
 	 * Reads the next bytes. *got is less than `nbytes` only at the end of the file. On failure fills *err, which
-	 * may be NULL, and returns a status.
+	 * is not NULL, and returns a status.
 	 */
 	int (*read)(void *data, void *bytes, size_t nbytes, size_t *got, struct bi_error *err);
 	/*
@@ -64,7 +64,7 @@ struct bi_npy_source {
 	 */
 	int (*header)(void *data, const struct bi_layout *layout, struct bi_error *err);
 	void *data;                     /* for both functions */
-	int64_t nbytes;                 /* of the whole file, otherwise BI_EINVAL; -1: unknown */
+	int64_t nbytes;                 /* size of the whole file; -1: unknown. Below -1: BI_EINVAL */
 };
 
 /*
@@ -72,13 +72,14 @@ struct bi_npy_source {
  * only the header is of interest. If `out` is NULL, only the header is read, and `context` may be NULL. The elements
  * are read in parts of at most 16 MiB. Bytes after them are not read.
  *
- * The functions of the source are called on the calling thread, with no lock held. A status that one of them returns is
- * returned. Owned.
+ * The functions of the source are called on the calling thread, with no lock held. The thread cannot be cancelled
+ * meanwhile. A status that one of them returns is returned. If the function gives no message, *err names the function.
+ * Owned.
  */
 BI_API int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
 		       struct bi_error *err);
 
-/* Writes the next `nbytes` bytes. On failure fills *err, which may be NULL, and returns a status. */
+/* Writes the next `nbytes` bytes. On failure fills *err, which is not NULL, and returns a status. */
 typedef int (*bi_npy_write_fn)(void *data, const void *bytes, size_t nbytes, struct bi_error *err);
 
 /*

@@ -6,6 +6,7 @@ needs it. No function here computes with elements: each of them describes, copie
 
 import operator
 import pickle
+from collections.abc import Sequence
 
 from ._core import InvalidArrayError, UnsupportedError, _has_protocol, _is_complete, _mark, buffer_interface
 
@@ -108,12 +109,13 @@ def _refuse_device(array, operation, instead):
 
 
 def _has_elements_to_compare(array, other):
-    """Returns true for a number, a list, an array, and a text if the elements are texts: NumPy compares each element."""
+    """Returns true for what NumPy compares element by element: a number, a sequence, an array, and a text if the elements
+    are texts or bytes."""
     if isinstance(other, (str, bytes)):
         return array.typestr[1] in "SUV"
-    if isinstance(other, (tuple, list)) or _has_protocol(other) or hasattr(other, "shape"):
+    if isinstance(other, Sequence) or _has_protocol(other) or hasattr(other, "shape"):
         return True
-    return any(hasattr(type(other), name) for name in ("__float__", "__index__", "__complex__"))
+    return any(hasattr(type(other), name) for name in ("__float__", "__index__", "__complex__", "__array__"))
 
 
 def compare(array, other, is_equal):

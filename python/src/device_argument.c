@@ -121,7 +121,7 @@ static int context_of_entry(PyObject *device, struct bi_context **out)
 	return rc;
 }
 
-/* Reads an object with __index__, such as an integer of NumPy. Some such objects, as most arrays, are no integer. */
+/* Reads an object with __index__. Most arrays have __index__ and are no integer. */
 static int context_of_index(PyObject *device, struct bi_context **out)
 {
 	PyObject *number = PyNumber_Index(device);
@@ -144,11 +144,9 @@ int bip_device_context(PyObject *device, struct bi_context **out)
 		return context_of_text(device, out);
 	if (BIP_CHECK(device))
 		return context_of_array(device, out);
-	if (PyLong_Check(device) && !PyBool_Check(device))
-		return context_of_ordinal(device, out);
-	if (PyTuple_CheckExact(device))
-		return context_of_pair(device, out);
 	if (PyIndex_Check(device) && !PyBool_Check(device))
 		return context_of_index(device, out);
+	if (PyTuple_CheckExact(device))
+		return context_of_pair(device, out);
 	return context_of_entry(device, out);
 }

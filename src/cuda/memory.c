@@ -29,7 +29,7 @@ static void set_threshold(const struct bi__cuda *cuda, uint64_t nbytes)
 
 /*
  * Opens a pool that keeps freed memory until drop_caches. The default pool gives it back to the system at each
- * synchronisation, which costs milliseconds; so does this pool if the caller wants nothing to be kept. Without a pool,
+ * synchronisation, which costs milliseconds. With BI_POOL_NONE this pool gives it back there too. Without a pool,
  * memory is allocated and freed outside of stream order.
  */
 void bi__cuda_open_pool(struct bi__cuda *cuda)

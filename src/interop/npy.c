@@ -1,3 +1,7 @@
+/*
+ * Files of NumPy. No public function can be cancelled: reading and writing are cancellation points, in functions of the
+ * caller too.
+ */
 #include "buffer_interface/npy.h"
 
 #include <inttypes.h>
@@ -14,27 +18,28 @@
 #define PART ((size_t)16 << 20)
 #define PATH_SHOWN 100
 
-/* Returns the status of a function of the caller. Its status in *told is BI_OK if the function wrote nothing there. */
+static const struct bi_error no_error = { .status = BI_OK };
+
+/* Returns `rc`, the status of a function of the caller. *told has no message if the function wrote none. */
 static int pass_failure(const char *function, int rc, const struct bi_error *told, struct bi_error *err)
 {
-	if (rc && err && told->status)
-		*err = *told;
-	else if (rc)
-		bi__fail(err, rc, "%s returned %d and no message", function, rc);
-	return rc;
+	if (rc && *told->message)
+		return bi__fail_vendor(err, rc, told->vendor, "%s", told->message);
+	return rc ? bi__fail(err, rc, "%s returned %d and no message", function, rc) : BI_OK;
 }
 
 /* Reads `nbytes` bytes in parts. *held is the number of bytes that were read: fewer if the file ends before. */
 static int read_parts(const struct bi_npy_source *source, void *bytes, size_t nbytes, size_t *held,
 		      struct bi_error *err)
 {
-	struct bi_error told = { .status = BI_OK };
+	struct bi_error told;
 	size_t part = 0, got = 0;
 	int rc = BI_OK;
 
 	for (*held = 0; *held < nbytes && got == part && !rc; *held += got) {
 		part = nbytes - *held < PART ? nbytes - *held : PART;
 		got = 0;
+		told = no_error;
 		rc = pass_failure("source->read", source->read(source->data, (char *)bytes + *held, part, &got, &told),
 				  &told, err);
 		if (!rc && got > part)
@@ -129,7 +134,7 @@ static int read_array(struct bi_context *context, const struct bi_npy_source *so
 static int read_source(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
 		       struct bi_error *err)
 {
-	struct bi_error told = { .status = BI_OK };
+	struct bi_error told = no_error;
 	struct bi_layout layout;
 	char *descr = NULL;
 	int64_t held;
@@ -156,10 +161,6 @@ static int read_source(struct bi_context *context, const struct bi_npy_source *s
 	return rc;
 }
 
-/*
- * The public functions cannot be cancelled. Reading and writing are cancellation points, also in functions of the
- * caller.
- */
 int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
 		struct bi_error *err)
 {
@@ -181,7 +182,7 @@ struct header {
 static int write_dense(const struct bi_view *dense, const struct header *header, bi_npy_write_fn write, void *data,
 		       struct bi_error *err)
 {
-	struct bi_error told = { .status = BI_OK };
+	struct bi_error told = no_error;
 	struct bi_layout layout;
 	struct bi_map *map;
 	size_t nbytes, part;
@@ -194,6 +195,7 @@ static int write_dense(const struct bi_view *dense, const struct header *header,
 	rc = write(data, header->bytes, header->size, &told);
 	for (size_t done = 0; done < nbytes && !rc; done += part) {
 		part = nbytes - done < PART ? nbytes - done : PART;
+		told = no_error;
 		rc = write(data, (const char *)bi_map_data(map) + done, part, &told);
 	}
 	pass_failure("write", rc, &told, err);

@@ -228,13 +228,15 @@ int bi__opencl_stream_close(struct bi__queue *queue)
 {
 	struct bi__opencl_spare *spare = queue->state;
 	struct bi__opencl *opencl = spare ? spare->opencl : NULL;
-	int count = spare ? put_spare(spare) : -1, waits = 0;
+	int count = -1, waits = 0;
 
+	if (spare) {
+		bi__cl->Flush(queue_handle(queue)); /* as a release would, for commands that the caller enqueued */
+		count = put_spare(spare); /* now another thread may release the queue */
+	}
 	if (count < 0) {
 		bi__cl->ReleaseCommandQueue(queue_handle(queue));
 		free(spare);
-	} else {
-		bi__cl->Flush(queue_handle(queue)); /* as a release would, for commands that the caller enqueued */
 	}
 	for (; count >= MOST_SPARES && (spare = take_spare(opencl, OUT_OF_ORDER_OF_CALLER)); waits++)
 		free_spare(spare);

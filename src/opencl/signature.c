@@ -204,8 +204,8 @@ static int add_parameter(const struct bi__opencl *opencl, const struct bi__openc
 									   : BI_PARAMETER_VALUE;
 	if (parameter->kind == BI_PARAMETER_VALUE && is_object(argument))
 		return bi__fail(err, BI_EINVAL,
-				"parameter '%.39s' has type '%s': a launch passes no pointers, images and samplers as "
-				"values",
+				"parameter '%.39s' has type '%s': a launch passes no pointer, image or sampler as a "
+				"value",
 				name, argument->type);
 	if (is_array)
 		parameter->access = argument->qualifiers & CL_KERNEL_ARG_TYPE_CONST ? BI_ACCESS_READ : BI_ACCESS_WRITE;

@@ -1,6 +1,7 @@
 """Ordinary tasks, with the same results for memory of the host, of OpenCL and of the simulated CUDA driver."""
 
 import asyncio
+import collections
 import copy
 import decimal
 import itertools
@@ -132,7 +133,9 @@ def test_memory_of_a_device_is_not_compared_silently(array):
     for call in (lambda: array == 3, lambda: array != array, lambda: 3 in array, lambda: host == array):
         with pytest.raises(bi.UnsupportedError, match=r"\.numpy\(\)"):
             call()
-    for other in (3.5, np.float32(3), np.True_, decimal.Decimal(3), [1, 2], (1, 2), EXPECTED, host, memoryview(b"abc")):
+    numbers = 3.5, np.float32(3), np.True_, decimal.Decimal(3)
+    sequences = [1, 2], (1, 2), range(3), collections.deque([1, 2])
+    for other in (*numbers, *sequences, EXPECTED, host, memoryview(b"abc")):
         for compare in (operator.eq, operator.ne):
             with pytest.raises(bi.UnsupportedError, match=r"\.numpy\(\)"):
                 compare(array, other)

@@ -12,7 +12,8 @@ int terminal_is(FILE *stream);
 
 /*
  * Returns the width of a line: the environment variable COLUMNS if it is 20 to 10000, else the width of the terminal,
- * else 80. Pictures, wrapped and cut texts and the progress bar keep to it.
+ * else 80. Pictures, wrapped texts and the progress bar keep to it, and cut texts if there is
+ * room for their beginning.
  */
 int terminal_columns(FILE *stream);
 

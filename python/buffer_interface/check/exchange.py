@@ -175,7 +175,9 @@ def device_count(x):
     """Returns how many devices the structure may name, or None if there is no driver to ask."""
     if x.handle_kind == 2:
         return cuda.driver() and cuda.driver().device_count()
-    return len(opencl.devices_of(x.context)) if x.handle_kind in CL_KINDS and opencl.library() else None
+    if x.handle_kind in CL_KINDS and x.context and opencl.library():
+        return len(opencl.devices_of(x.context))
+    return None
 
 
 def judge_place(judge, taken):

@@ -525,14 +525,14 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 
 /*
  * Finds out whether the array may be written. In the struct of a structured type NumPy clears the flags, so the flags
- * of an array of NumPy are read from the array itself.
+ * of an array of NumPy are then read from the array itself.
  */
 static int read_readonly(PyObject *object, const struct bip_array_struct *array, int *out)
 {
 	PyObject *flags, *number;
 
 	*out = !(array->flags & BIP_ARRAY_WRITEABLE);
-	if (!bip_is_ndarray(Py_TYPE(object)))
+	if (!*out || !bip_is_ndarray(Py_TYPE(object)))
 		return 0;
 	flags = PyObject_GetAttrString(object, "flags");
 	number = flags ? PyObject_GetAttrString(flags, "num") : NULL;

@@ -171,12 +171,13 @@ static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 	return 1;
 }
 
-/* Refuses a type whose size is chosen by the caller, and is missing. */
-static int refuse_no_size(const char *text, size_t length, const struct entry *entry, struct bi_error *err)
+/* Refuses a type whose size is missing. `unit` says what the number counts. */
+static int refuse_no_size(const char *text, size_t length, const char *unit, struct bi_error *err)
 {
+	const struct bi__quote quoted = bi__quote(text, length);
+
 	return bi__fail(err, BI_EDTYPE, "\"%s\": the size is missing; write the number of %s behind it, such as %s8",
-			bi__quote(text, length).text, entry->kind == 'U' && length < 3 ? "characters" : "bytes",
-			bi__quote(text, length).text);
+			quoted.text, unit, quoted.text);
 }
 
 /*
@@ -191,7 +192,7 @@ static const char *refused_kind(const char *text, size_t length)
 	return NULL;
 }
 
-/* As bi__dtype_parse_typestr. `malformed` says what a text is that has not the form of a typestr. */
+/* Does the same as bi__dtype_parse_typestr. `malformed` ends the message about a text without the form of a typestr. */
 static int parse_typestr(const char *text, size_t length, const char *malformed, struct bi_dtype *out,
 			 struct bi_error *err)
 {
@@ -207,7 +208,7 @@ static int parse_typestr(const char *text, size_t length, const char *malformed,
 	if (what)
 		return bi__fail(err, BI_EDTYPE, "\"%s\": %s are not supported", bi__quote(text, length).text, what);
 	if (length == prefix + 1 && find_kind(text[prefix], 0) >= 0)
-		return refuse_no_size(text, length, &types[find_kind(text[prefix], 0)], err);
+		return refuse_no_size(text, length, text[prefix] == 'U' ? "characters" : "bytes", err);
 	if (!read_number(text + prefix + 1, length - prefix - 1, &number))
 		return bi__fail(err, BI_EDTYPE, "\"%s\" %s", bi__quote(text, length).text, malformed);
 	if (!find_typestr(text[prefix], number, &read))
@@ -267,7 +268,7 @@ static int refuse_suffix(const struct entry *entry, const char *text, const char
 	const char *number = is_sized(entry) ? suffix : suffix + 1;
 
 	if (is_sized(entry) && !*suffix)
-		return refuse_no_size(text, strlen(text), entry, err);
+		return refuse_no_size(text, strlen(text), "bytes", err);
 	if ((!is_sized(entry) && *suffix != 'x') || !*number || number[strspn(number, "0123456789")])
 		return BI_OK;
 	if (!is_sized(entry))
@@ -328,10 +329,9 @@ int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
 	if (bi__dtype_is_order(*text))
 		return bi__dtype_parse_typestr(text, strlen(text), out, err);
 	rc = refuse_name(text, err);
-	if (rc)
-		return rc;
-	return parse_typestr(text, strlen(text), "is neither a typestr, such as <f4, nor a name, such as float32", out,
-			     err);
+	return rc ? rc
+		  : parse_typestr(text, strlen(text), "is neither a typestr, such as <f4, nor a name, such as float32",
+				  out, err);
 }
 
 /* Writes the digits and a final NUL. printf would be most of the cost of an export. */

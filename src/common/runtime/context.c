@@ -98,6 +98,14 @@ static void add_note(struct bi_context *context, const char *spec, const char *r
 	bi__log(context, BI_LOG_INFO, "passed over %s: %s", spec, reason);
 }
 
+/* Makes one line of the notes, for a message. */
+static const char *join_notes(struct bi_context *context)
+{
+	for (char *c = context->notes; (c = strchr(c, '\n'));)
+		*c = c[1] ? ';' : '\0';
+	return context->notes;
+}
+
 static int open_device(struct bi_context *context, const struct bi_device *device, const struct bi_options *options,
 		       struct bi_error *err)
 {
@@ -149,11 +157,8 @@ static int open_first_candidate(struct bi_context *context, const struct bi__cho
 			return bi__fail_vendor(err, local.status, local.vendor, "device %s: %.200s", device->spec,
 					       local.message);
 	}
-	if (rc) {
-		for (char *c = context->notes; c && (c = strchr(c, '\n'));)
-			*c = c[1] ? ';' : '\0';
-		return bi__fail(err, rc, "no device opens: %s", context->notes ? context->notes : local.message);
-	}
+	if (rc)
+		return bi__fail(err, rc, "no device opens: %s", context->notes ? join_notes(context) : local.message);
 	for (int i = 0; i < choice->count && choice->is_auto; i++)
 		if (!choice->devices[i].usable)
 			add_note(context, choice->devices[i].spec, choice->devices[i].reason);

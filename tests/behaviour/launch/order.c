@@ -137,7 +137,7 @@ static void row_15_a_launch_frees_retired_memory(void **state)
 	struct bi_view *wrapped = wrap_again(out, &released);
 
 	(void)state;
-	spin(kernel, NULL, in, wrapped, 1);
+	spin(kernel, NULL, in, wrapped, 200000);
 	bi_view_release(wrapped);
 	OK(bi_event_record(bi_context_stream(fixture.context), &event, &error));
 	while (!done)

@@ -925,8 +925,8 @@ static void close_other(void)
 }
 
 /*
- * Everything is done by then, so closing a context must not wait. Memory whose work failed stays until then, and is
- * waited for. On Rusticl all work behind failed work fails.
+ * All work is complete here, so a context closes without a wait. The exception is memory whose work failed: it is
+ * retired until the close, which waits for it. On Rusticl all work behind failed work fails.
  */
 static void close_kept(struct bi_context *context)
 {

@@ -17,6 +17,9 @@ struct pair {
 	char first;
 	const int second;
 };
+struct aligned {
+	int number;
+} __attribute__((aligned(16)));
 
 #define EXPANDED(macro, ...) macro(__VA_ARGS__)
 #define ONE BI_VALUE(int, more)
@@ -24,8 +27,8 @@ struct pair {
 #define EIGHT FOUR(x), FOUR(y)
 
 EXPANDED(BI_KERNEL, limits,
-	 (FOUR(a), FOUR(b), FOUR(c), FOUR(d), FOUR(e), FOUR(f), FOUR(g), BI_IN(int, h), BI_VALUE(const int, n),
-	  BI_VALUE(const struct pair, pair), BI_OUT(int, NAME) MORE))
+	 (FOUR(a), FOUR(b), FOUR(c), FOUR(d), FOUR(e), FOUR(f), FOUR(g), BI_VALUE(struct aligned, aligned),
+	  BI_VALUE(const int, n), BI_VALUE(const struct pair, pair), BI_OUT(int, NAME) MORE))
 {
-	*EXPANDED(BI_DATA, NAME) = n + pair.second;
+	*EXPANDED(BI_DATA, NAME) = n + pair.second + aligned.number;
 }
