@@ -51,7 +51,6 @@ typedef void (*bi__cu_host_function)(void *data);
 	/* CUmemorytype */ \
 	X(BI__CU_MEMORY_HOST, CU_MEMORYTYPE_HOST, 1) \
 	X(BI__CU_MEMORY_DEVICE, CU_MEMORYTYPE_DEVICE, 2) \
-	X(BI__CU_MEMORY_ARRAY, CU_MEMORYTYPE_ARRAY, 3) \
 	X(BI__CU_MEMORY_UNIFIED, CU_MEMORYTYPE_UNIFIED, 4) \
 	/* CUmemAllocationType, CUmemLocationType, CUmemPool_attribute */ \
 	X(BI__CU_ALLOCATION_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED, 1) \

@@ -309,28 +309,16 @@ static void choose_group(const struct bi__kernel *limits, struct bi__kernel_laun
 	balance_group(limits, launch, 1);
 }
 
-/* Returns 1 if groups of another length that divides the grid would be few enough along an axis. */
-static int can_have_fewer_groups(const struct bi__kernel *limits, const struct bi__kernel_launch *launch, int axis)
-{
-	int64_t size = launch->size[axis];
-
-	for (int64_t length = launch->group[axis] + 1;
-	     (size_t)length <= limits->most_along[axis] && (size_t)length <= limits->most_items; length++)
-		if (size % length == 0 && size / length <= limits->most_groups[axis])
-			return 1;
-	return 0;
-}
-
 static int check_group_count(const struct bi__kernel *limits, const struct bi__kernel_launch *launch,
 			     struct bi_error *err)
 {
 	for (int i = 0; i < 3; i++)
 		if (has_too_many_groups(limits, launch, i))
-			return bi__fail(
-				err, BI_EINVAL, "%lld groups along %c are above the limit of %lld: %s",
-				(long long)count_groups(launch, i), "xyz"[i], (long long)limits->most_groups[i],
-				can_have_fewer_groups(limits, launch, i) ? "make the groups larger along this axis"
-									 : "launch the grid in parts");
+			return bi__fail(err, BI_EINVAL,
+					"%lld groups along %c are above the limit of %lld: make the groups larger along "
+					"this axis, or launch the grid in parts",
+					(long long)count_groups(launch, i), "xyz"[i],
+					(long long)limits->most_groups[i]);
 	return BI_OK;
 }
 

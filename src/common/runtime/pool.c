@@ -65,14 +65,12 @@ static void unlink_from_class(struct bi_memory *memory)
 	*memory->pooled.link = memory->pooled.next;
 	if (memory->pooled.next)
 		memory->pooled.next->pooled.link = memory->pooled.link;
-	memory->pooled.next = NULL;
 }
 
 static void unlink_from_ages(struct bi__pool *pool, struct bi_memory *memory)
 {
 	*(memory->pooled.older ? &memory->pooled.older->pooled.newer : &pool->oldest) = memory->pooled.newer;
 	*(memory->pooled.newer ? &memory->pooled.newer->pooled.older : &pool->newest) = memory->pooled.older;
-	memory->pooled.older = memory->pooled.newer = NULL;
 }
 
 static void take_out_locked(struct bi__pool *pool, struct bi_memory *memory)
