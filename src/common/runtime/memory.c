@@ -144,20 +144,6 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	return BI_OK;
 }
 
-/*
- * Makes the driver free what was released. Frees of device memory may be work on the context stream. Until it is
- * complete, the driver does not count that memory as free.
- */
-static void empty_driver(struct bi_context *context)
-{
-	uint64_t capture;
-
-	if (bi__stream_capture(&context->stream, &capture, NULL) || capture)
-		return;
-	bi__fence_await(&context->stream, BI__WAIT_PRESSURE, NULL);
-	bi__dispatch_drop_caches(&context->device);
-}
-
 static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			    struct bi_error *err)
 {
@@ -169,8 +155,12 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 		bi__memory_trim_pool(context, 0);
 		bi__memory_await_retired(&context->stream, 0);
 		bi__memory_trim_pool(context, 0);
-		if (kind != BI_MEMORY_HOST)
-			empty_driver(context);
+		/*
+		 * Frees of device memory may be work on the context stream. Until it is complete, the driver does not
+		 * count that memory as free for managed memory.
+		 */
+		if (kind == BI_MEMORY_UNIFIED)
+			bi__fence_await(&context->stream, BI__WAIT_PRESSURE, NULL);
 		rc = allocate_pooled(context, nbytes, kind, out, &failure);
 	}
 	if (rc == BI_ENOMEM)
