@@ -17,8 +17,8 @@
  *   BI_IN, BI_OUT, BI_INOUT(type, name)           a dense array in C order; the kernel reads, writes, or does both
  *   BI_STRIDED_IN, _OUT, _INOUT(type, rank, name) an array of 1 to 6 dimensions with any strides; BI_AT1(name, i) to
  *                                                 BI_AT6(name, i, j, ...) are its elements
- *   BI_VALUE(type, name)                          a number, or a struct, by value; no pointer, image or sampler (checked
- *                                                 on OpenCL). `type` may be const
+ *   BI_VALUE(type, name)                          a number, or a struct, by value; no pointer, image or sampler
+ *                                                 (checked on OpenCL). `type` may be const
  *   BI_LOCAL_PARAMETER(type, name)                local memory whose size is chosen at the launch; a pointer
  *
  * Items: BI_GLOBAL_ID(x) is the number of the item, from 0 to BI_GLOBAL_SIZE(x) - 1, of type bi_i64. x is the last

@@ -1,9 +1,9 @@
 /*
- * Launching the caller's own kernels, on each device that bi_context_open opens
+ * Launching the caller's own kernels on host, OpenCL and CUDA devices
  *
  * The kernels are written once (kernel.h). OpenCL devices compile the text with the driver, CUDA devices with NVRTC,
- * and the host runs them as C functions. A launch orders itself: work that comes before on an array is waited for, and
- * later work waits for the launch (docs/ordering.md, row 37).
+ * and the host runs them as C functions. A launch runs after all earlier work that conflicts with it, and later work
+ * that conflicts with it runs after the launch (docs/ordering.md, rows 37 and 38).
  *
  *     #include "buffer_interface/kernel.h"
  *     #include "heat.kernel.h"
@@ -37,15 +37,20 @@ struct bi_kernel;
 /* A kernel as a C function (kernel.h). */
 struct bi_host_kernel;
 
-/* The same kernels in the forms that the devices need. Each device uses one form, and ignores the others. */
+/* The same kernels in the forms that the devices need. A device ignores the forms that it does not need. */
 struct bi_program_source {
 	size_t struct_size;             /* set by BI_PROGRAM_SOURCE_INIT */
 	const char *text;               /* OpenCL, CUDA: the source, which the library puts behind kernel.h; or NULL */
 	const char *options;            /* for the compiler, separated by blanks, not quoted, such as "-DN=4"; or NULL.
 					   Borrowed for the call. The host ignores them */
-	const struct bi_host_kernel *const *functions; /* host: the kernels; outlive the program; or NULL */
+	/*
+	 * Host: the kernels. CUDA: their parameters, if `image` is machine code, or PTX without those of BI_KERNEL.
+	 * They outlive the program. Or NULL.
+	 */
+	const struct bi_host_kernel *const *functions;
 	size_t function_count;
-	const void *image;              /* CUDA: PTX that ends with a NUL, or machine code; used instead of `text`; or NULL */
+	const void *image;              /* CUDA: PTX that ends with a NUL, or machine code, used instead of `text`; or
+					   NULL */
 	char *log;                      /* receives the compiler's log with its NUL, also after success; or NULL */
 	size_t log_capacity;            /* bytes at `log`; a longer log is cut */
 };
@@ -64,23 +69,24 @@ struct bi_program_source {
  * its compiler was not found. CUDA compiles with libnvrtc, which is opened when it is first needed; the environment
  * variable BI_NVRTC_LIBRARY names another file. An image needs no compiler.
  *
- * The driver may keep compiled programs itself; the library does not. Blocks while the compiler runs. A CUDA driver may
- * block until pending work of the CUcontext is complete, because it loads code. Owned.
+ * The library does not store the compiled program, not in bi_options.cache_directory either; the driver may. Blocks
+ * while the compiler runs. A CUDA driver may block until pending work of the CUcontext is complete, because it loads
+ * code. Owned.
  */
 BI_API int bi_program_build(struct bi_context *context, const struct bi_program_source *source,
 			    struct bi_program **out, struct bi_error *err);
 BI_API struct bi_program *bi_program_retain(struct bi_program *program);
 /*
  * Releases a reference. The last release of a CUDA program blocks until all kernels that the library has launched in
- * the CUcontext are done. If one of its own streams with kernels is being captured, it does not block, and the code
- * stays loaded. A graph with launches of its kernels must not be launched afterwards.
+ * the CUcontext are done. If a stream that the library created there has kernels and is being captured, the release
+ * does not block, and the code stays loaded. A graph with launches of its kernels must not be launched afterwards.
  */
 BI_API void bi_program_release(struct bi_program *program);
 
 /*
- * Finds the kernel that BI_KERNEL(name, ...) or BI_GROUP_KERNEL(name, ...) defines. BI_EINVAL: there is none, or the
- * name has more than 200 characters. Several threads may launch one kernel. A CUDA driver that loads code lazily may
- * block here as in bi_program_build. Owned.
+ * Finds the kernel that BI_KERNEL(name, ...) or BI_GROUP_KERNEL(name, ...) defines. BI_EINVAL: there is none, the name
+ * has more than 200 characters, or the parameters are not known or too many. Several threads may launch one kernel. A
+ * CUDA driver that loads code lazily may block here as in bi_program_build. Owned.
  */
 BI_API int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel **out, struct bi_error *err);
 BI_API struct bi_kernel *bi_kernel_retain(struct bi_kernel *kernel);
@@ -96,7 +102,8 @@ BI_API void bi_kernel_release(struct bi_kernel *kernel);
 struct bi_grid {
 	int ndim;                       /* 1 to 3 */
 	int64_t size[3];                /* items along each axis, each > 0 */
-	int64_t group[3];               /* items of a group; divides `size`. All 0: the device chooses, for a BI_KERNEL */
+	int64_t group[3];               /* items of a group; divides `size`. All 0 (only for a BI_KERNEL): the size is
+					   chosen for the device */
 };
 
 enum bi_argument_kind { BI_ARGUMENT_ARRAY = 1, BI_ARGUMENT_VALUE, BI_ARGUMENT_LOCAL };
@@ -104,7 +111,7 @@ enum bi_argument_kind { BI_ARGUMENT_ARRAY = 1, BI_ARGUMENT_VALUE, BI_ARGUMENT_LO
 /* One argument of a launch. Made by the functions below. */
 struct bi_argument {
 	const struct bi_view *view;     /* ARRAY */
-	const void *bytes;              /* VALUE of a struct; NULL: the value is in `value` */
+	const void *bytes;              /* VALUE: bytes of a struct or another type; NULL: the value is in `value` */
 	size_t nbytes;                  /* VALUE, LOCAL */
 	union {
 		int32_t i32;
@@ -137,7 +144,7 @@ static inline struct bi_argument bi_argument_bytes(const void *bytes, size_t nby
 	return argument;
 }
 
-/* A number without its value, for the functions below. `type_class` is that of struct bi_argument. */
+/* Makes a VALUE whose `value` is not set; the functions below set it. `type_class` is that of struct bi_argument. */
 static inline struct bi_argument bi_argument_number(size_t nbytes, char type_class)
 {
 	struct bi_argument argument = { BI__NULL, BI__NULL, 0, { 0 }, BI_ARGUMENT_VALUE, 0, 0 };
@@ -148,8 +155,8 @@ static inline struct bi_argument bi_argument_number(size_t nbytes, char type_cla
 }
 
 /*
- * Values of BI_VALUE parameters. A value has the size and the class of its parameter. A short, for example, is passed
- * by its address: bi_argument_bytes(&value, sizeof(value)).
+ * Values of BI_VALUE parameters. The size and the class must be those of the parameter. Values of other types are
+ * passed by address, and their class is not checked: bi_argument_bytes(&value, sizeof(value)) for a short.
  */
 static inline struct bi_argument bi_argument_int32(int32_t value)
 {
@@ -204,37 +211,41 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
 
 /*
  * Enqueues a kernel. `stream` NULL: the context stream of the program's context. The host runs the kernel before the
- * call returns, on the threads of bi_threads. Arguments are in the order of the kernel's parameters.
+ * call returns, on at most as many threads as bi_threads returns. Arguments are in the order of the kernel's
+ * parameters.
  *
  * Every argument is checked before anything is enqueued. BI_EINVAL:
  *
- *   - The number of arguments is not that of the kernel, or an argument has another kind, size, class, rank or access
- *     than its parameter.
- *   - An array for BI_IN, BI_OUT or BI_INOUT is not dense in C order, or the bytes of its numbers are swapped.
- *   - Numbers of an array do not begin at multiples of their size, such as those of a packed structure. Structures and
- *     vectors are not checked, and neither is the address behind a cl_mem over host memory.
+ *   - The number of arguments is not that of the kernel, or an argument has another kind, size, class or rank than its
+ *     parameter.
+ *   - BI_READS is given for an array that the kernel writes, or BI_WRITES or BI_UPDATES for one that it only reads.
+ *   - An array for BI_IN, BI_OUT or BI_INOUT is not dense in C order.
+ *   - The numbers of an array have swapped bytes, or do not all begin at a multiple of their size, such as a field of a
+ *     packed structure. Elements that are structures or vectors are not checked, and neither is the address behind a
+ *     cl_mem over host memory.
  *   - The device cannot use the memory of an array, or the stream belongs to another native context or device.
- *   - The grid has not 1 to 3 axes, an extent is not positive, or there are more than INT64_MAX items.
+ *   - The grid does not have 1 to 3 axes, an extent is not positive, or there are more than INT64_MAX items.
  *   - A group does not divide the grid, or is larger than the device allows. Or there are more groups along an axis
  *     than the device allows (CUDA: 65535 along y and z).
  *   - grid.group is 0 for a BI_GROUP_KERNEL, whose local memory and barriers need groups of a known size.
- *   - Local memory is no multiple of its type, or larger than the device allows. (On the host it is BI_ENOMEM if there
- *     is no room.)
+ *   - The size of local memory is 0 or no multiple of the size of its type, or larger than the device allows. On the
+ *     host, too much local memory is BI_ENOMEM.
  *
  * BI_EREADONLY: the kernel writes to a read-only view. BI_EBUSY: a memory is mapped for writing, or is mapped and the
  * kernel writes to it. BI_EPRODUCER: work of a producer that the launch waits for has failed. BI_ECAPTURE: the stream
  * and the home stream of an array do not belong to the same graph capture, or work before the capture is not complete.
- * The kernel is not enqueued then.
+ * The kernel is not enqueued after any of these failures.
  *
- * Arguments may be views of one memory; this is not checked. Items run in any order and at the same time, so no item
- * may read or write bytes that another item writes. Items of one group may do so if a BI_BARRIER separates the two
- * accesses. A kernel whose items read only the elements that they write themselves may read and write one array through
- * two arguments.
+ * Two arguments may be views of one memory. The following is not checked. Items run in any order and at the same time,
+ * so no item may read or write bytes that another item writes. Items of one group may do so if a BI_BARRIER separates
+ * the two accesses. A kernel whose items read only the elements that they write themselves may read and write one array
+ * through two arguments.
  *
  * Blocks the calling thread if too much memory is retired (`pressure`).
  *
- * The launch does not count as an export: the memories return to the pool. It can be captured into a CUDA graph, like a
- * copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are undefined.
+ * A launch is no export: memory of the library still returns to the pool at its last release. It can be captured into a
+ * CUDA graph, like a copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are
+ * undefined.
  */
 BI_API int bi_launch(struct bi_kernel *kernel, struct bi_stream *stream, const struct bi_grid *grid,
 		     const struct bi_argument *arguments, size_t count, struct bi_error *err);

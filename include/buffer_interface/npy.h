@@ -1,5 +1,5 @@
 /*
- * Arrays in NumPy's files: .npy of the formats 1.0, 2.0 and 3.0
+ * Arrays in .npy files, the format of NumPy: versions 1.0, 2.0 and 3.0
  *
  *     rc = bi_npy_load(context, "in.npy", &array, &err);
  *     ...
@@ -11,7 +11,7 @@
  * order, so the file is the one that numpy.save writes.
  *
  * The rules of buffer_interface.h about errors, ownership, threads and NULL hold here as well. The functions also
- * return BI_EDRIVER if the system cannot open, read or write the file; `vendor` is its errno. They block the calling
+ * return BI_EDRIVER if the system cannot open, read or write the file; `vendor` is the errno. They block the calling
  * thread for the file, and for the device as bi_view_map does (`map`).
  */
 #ifndef BUFFER_INTERFACE_NPY_H
@@ -36,22 +36,23 @@ BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_v
 /*
  * Writes an array to a file. A regular file is written completely or not at all: it is written under another name in
  * the same directory, and then renamed to `path`, so an old file stays until the new one is complete. The new file gets
- * the permissions, the owner and the group of the old one. If the process may not set the owner, it becomes the owner.
- * If it may not set the group, the group gets no permissions. Access lists are not kept, and other hard links keep the
- * old file. If there was no file, the mode is 0666 less the umask. Symbolic links are followed. A link to a missing
- * file is refused, and so is a write-protected file. A process that is killed meanwhile leaves a file whose name begins
- * with ".bi-". A pipe or a device is written directly.
+ * the permissions, the owner and the group of the old one. If the process may not set the owner, the file belongs to
+ * the user of the process. If the process may not set the group, the group gets no permissions. Access lists are not
+ * kept. Other hard links still name the old file. If there was no file, the mode is 0666 less the umask. Symbolic links
+ * are followed. A link to a missing file is refused, and so is a write-protected file (BI_EDRIVER). A process that is
+ * killed during the call may leave the temporary file, whose name begins with ".bi-". A pipe or a device is written
+ * directly.
  *
- * If the program ignores SIGXFSZ and SIGPIPE, a file that grows too large and a closed pipe are BI_EDRIVER. Otherwise
- * these signals end the process.
+ * If the program ignores SIGXFSZ and SIGPIPE, the call returns BI_EDRIVER for a file that grows too large and for a
+ * closed pipe. Otherwise these signals end the process.
  *
  * If the array is contiguous in neither order, a dense copy of it is made on its device. BI_EDTYPE: the element type
- * has no typestr (bfloat16, float8, vectors). BI_EBUSY: the memory is mapped for writing. Names of fields are not
- * compared: NumPy refuses a file with one name twice.
+ * has no typestr (bfloat16, float8, float6, float4, vectors). BI_EBUSY: the memory is mapped for writing. The names of
+ * fields are not checked for duplicates. NumPy refuses a file in which two fields have one name.
  */
 BI_API int bi_npy_save(const struct bi_view *view, const char *path, struct bi_error *err);
 
-/* A file that is read from its beginning. */
+/* A file that functions of the caller read, from its beginning. */
 struct bi_npy_source {
 	/*
 	 * Reads the next bytes. *got is less than `nbytes` only at the end of the file. On failure fills *err, which
@@ -64,17 +65,18 @@ struct bi_npy_source {
 	 */
 	int (*header)(void *data, const struct bi_layout *layout, struct bi_error *err);
 	void *data;                     /* for both functions */
-	int64_t nbytes;                 /* size of the whole file; -1: unknown. Below -1: BI_EINVAL */
+	int64_t nbytes;                 /* size of the whole file, so that a truncated one is refused before memory is
+					   allocated; -1: unknown. Below -1: BI_EINVAL */
 };
 
 /*
- * Does what bi_npy_load does, for a file that the caller reads: a member of an archive, a stream, or a file of which
- * only the header is of interest. If `out` is NULL, only the header is read, and `context` may be NULL. The elements
- * are read in parts of at most 16 MiB. Bytes after them are not read.
+ * Does what bi_npy_load does, for a file that the caller reads, such as a member of an archive or a pipe. If `out` is
+ * NULL, only the header is read, and `context` may be NULL. The elements are read in parts of at most 16 MiB. Bytes
+ * after them are not read.
  *
- * The functions of the source are called on the calling thread, with no lock held. The thread cannot be cancelled
- * meanwhile. A status that one of them returns is returned. If the function gives no message, *err names the function.
- * Owned.
+ * The functions of the source are called on the calling thread, with no lock held. pthread_cancel has no effect on the
+ * thread during the call. If one of the functions fails, the call returns its status. If it gave no message, *err names
+ * it. Owned.
  */
 BI_API int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
 		       struct bi_error *err);
@@ -83,9 +85,9 @@ BI_API int bi_npy_read(struct bi_context *context, const struct bi_npy_source *s
 typedef int (*bi_npy_write_fn)(void *data, const void *bytes, size_t nbytes, struct bi_error *err);
 
 /*
- * Does what bi_npy_save does, for a file that the caller writes: `write` is called as the functions of a source are,
- * first with the whole header, then with parts of the elements of at most 16 MiB. The memory, or the dense copy that is
- * made of it, is mapped for reading meanwhile.
+ * Does what bi_npy_save does, for a file that the caller writes. The rules for the functions of a source hold for
+ * `write` too. Its first call gets the whole header. Each later call gets at most 16 MiB of the elements. The memory of
+ * the array, or of its dense copy, is mapped for reading during the calls.
  */
 BI_API int bi_npy_write(const struct bi_view *view, bi_npy_write_fn write, void *data, struct bi_error *err);
 

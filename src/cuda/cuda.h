@@ -130,7 +130,8 @@ struct bi__cuda_shared {
 /* The state of an opened device: bi__device_state.state. */
 struct bi__cuda {
 	bi__cu_context context;
-	bi__cu_context owner; /* of the memory: the primary context if `context` is that of a green context */
+	bi__cu_context owner; /* what the driver names as the owner of the memory: the primary context if `context` is
+				 that of a green context, otherwise `context` */
 	bi__cu_device device;
 	int ordinal;
 	int is_primary; /* 1: the device's primary context, retained; 0: a context of the caller */

@@ -226,7 +226,7 @@ static int64_t most_inside(const struct pair *pair, int64_t side)
 	int in = pair->line, out = !in;
 	int64_t outer = pair->axes[out].extent, step = pair->steps[in] ? pair->steps[in] : 1;
 	int64_t lines = at_most(outer, in ? side : LEAST_LINES) + pair->more[out];
-	/* Each line has a power of two of words. */
+	/* A power of two of words, unless the shared memory allows fewer. */
 	int64_t words = INT64_C(1) << log2_above(BI__TILE_READS * BI__TILE_GROUP / 2 / lines + 1);
 
 	words = at_most(words, (BI__TILE_WORDS - 4) / lines - 4);

@@ -51,12 +51,12 @@ uint64_t milliseconds_now(void);
 
 /* The functions below are for steps. They run in the child. */
 
-/* Passes on whether a rule is kept, with what was seen if it is not. Returns `is_kept`. */
+/* Tells the parent whether a rule is kept. The format describes what breaks it. Returns `is_kept`. */
 int judge(const char *rule, int is_kept, const char *format, ...) TOOL_PRINTF(3, 4);
 void judge_skip(const char *rule, const char *format, ...) TOOL_PRINTF(2, 3);
-/* Passes on a number. The time of the next call begins. */
+/* Tells the parent a number (check_task.note). The time limit of the next call begins. */
 void judge_note(int number);
-/* Tells, on any thread, that a call has returned: the time of the next one begins. */
+/* Tells, on any thread, that a call has returned. The time limit of the next one begins. */
 void judge_alive(void);
 /* Ends the child. The error says why nothing can be checked. */
 _Noreturn void judge_fatal(const char *format, ...) TOOL_PRINTF(1, 2);

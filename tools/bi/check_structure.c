@@ -11,7 +11,7 @@
 #define MOST_PAGES 4096
 #define MOST_DESCR 65536 /* bytes (B-28) */
 
-/* The rules of check.h in the order in which it looks at them. */
+/* The rules that bi_exchange_check checks, in the order of its checks. */
 static const char *const checked[] = { "B-9",  "B-39", "B-11", "B-23", "B-21", "B-32", "B-26",
 				       "B-27", "B-14", "B-15", "B-16", "B-17", "B-18" };
 enum { B_9, B_39, B_11, B_23, B_21, B_32, B_26, B_27, B_14, B_15, B_16, B_17, B_18, CHECKED };

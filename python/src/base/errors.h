@@ -28,13 +28,13 @@ int bip_errors_init(PyObject *module);
  */
 void *bip_raise(int rc, const struct bi_error *err);
 /*
- * Raises as bip_raise does for a failed import: an array that is described wrongly raises InvalidArrayError. Returns
- * NULL.
+ * Raises the exception for the status of a failed import: InvalidArrayError for an array that is described wrongly.
+ * Returns NULL.
  */
 void *bip_raise_import(int rc, const struct bi_error *err);
 /*
- * Raises as bip_raise does for a failed export: an array that the protocol cannot describe raises UnsupportedError.
- * Returns NULL.
+ * Raises the exception for the status of a failed export: UnsupportedError for BI_EREADONLY, otherwise that of an
+ * import. Returns NULL.
  */
 void *bip_raise_export(int rc, const struct bi_error *err);
 /* Returns 0 for BI_OK. Otherwise raises by one of the functions above, and returns -1. */

@@ -356,7 +356,7 @@ static PyObject *export_held(PyObject *self, struct request *request)
 	if (!view)
 		return NULL;
 	capsule = export_as_requested(view, request);
-	bip_release_view(view); /* a capsule of a copy has no reference to the view */
+	bip_release_view(view); /* after the export of a copy this may be the last reference */
 	return capsule;
 }
 

@@ -216,7 +216,7 @@ static int read_type(struct reader *in, int depth, struct item *item)
 	return read_struct(in, depth + 1, item);
 }
 
-/* Reads an item: [axes][order][count]type. On failure item->fields is NULL. */
+/* Reads an item: [order][axes][order][count]type. On failure item->fields is NULL. */
 static int read_item(struct reader *in, int depth, struct item *item)
 {
 	item->fields = NULL;

@@ -66,10 +66,11 @@ static int fit_sets(const struct bi__tiles *tiles)
 }
 
 /*
- * Returns 1 if runs are transposed from the source directly. Only vectors of 16 bytes do so: longer ones read more runs
- * at the same time, and were not measured; portable C reads one unit of each of many runs, and takes up to three times
- * as long as with `a`. A run shorter than a lane would be read before its start, and one of elements of 3 or 6 bytes
- * after its end. These bytes may be outside of the source.
+ * Returns 1 if runs are transposed directly from the source, without the buffer `a`. The vectors must have 16 bytes.
+ * Longer vectors read more runs at the same time, which was not measured. Portable C takes up to three times as long as
+ * with `a`, because it reads one unit of each of many runs. A run must be at least as long as a lane, and its elements
+ * must not have 3 or 6 bytes: otherwise bytes before or behind the run would be read, which may be outside of the
+ * source.
  */
 static int needs_no_gather(const struct bi__tiles *tiles)
 {

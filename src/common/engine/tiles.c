@@ -265,7 +265,10 @@ static void copy_twice(const struct bi__tiles *tiles, const struct batch *batch)
 			write_row(tiles, batch, k, i, row + i * (int64_t)tiles->c_pitch);
 }
 
-/* Prefetches the units of row i > 0 of LARGE, unless the first one is in the same line as that of the row before. */
+/*
+ * LARGE: prefetches the source of the units of row i > 0. Does nothing if there is no such row, or if its first unit is
+ * in the same cache line as the first unit of the row before.
+ */
 static inline __attribute__((always_inline)) void prefetch_row(const struct bi__tiles *tiles, const unsigned char *src,
 							       int64_t i)
 {

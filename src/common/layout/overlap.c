@@ -158,7 +158,10 @@ int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const str
 		return 0;
 	if (bi__sub(b_end - 1, a_first, &target))
 		return 1;
-	/* The bytes of `a` are counted upwards from its first byte, the bytes of `b` downwards from its last byte. */
+	/*
+	 * The layouts share a byte if its distance from the first byte of `a` and its distance from the last byte of
+	 * `b` add up to `target`.
+	 */
 	start_sum(&sum, MAX_WORK);
 	add_axes(&sum, a);
 	add_axes(&sum, b);

@@ -109,7 +109,7 @@ static size_t counted_bytes(const struct bi_memory *memory)
 	return memory->block.nbytes > LEAST_BYTES ? memory->block.nbytes : LEAST_BYTES;
 }
 
-/* `context` is the context that works on the memory. It takes ownership of the event. */
+/* Appends the memory to the retired memories of the context that works on it. Takes ownership of the event. */
 static void append_retired(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
 {
 	memory->retirement.event = event;

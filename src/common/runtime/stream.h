@@ -26,7 +26,7 @@ struct bi_stream *bi__host_stream(void);
 /* Makes later work on `waiter` wait for all work on `on`. Does nothing if both are the same in-order stream. */
 int bi__stream_follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err);
 
-/* Does bi_stream_synchronize, except for retired memory. */
+/* Does what bi_stream_synchronize does, but frees no retired memory. */
 int bi__stream_synchronize(struct bi_stream *stream, struct bi_error *err);
 
 /*
