@@ -545,8 +545,8 @@ struct bi_options {
 	 * "opencl:0", "opencl:pocl", "cuda:H200" (part of the name or version of the device or platform, any case),
 	 * "#2" (position in bi_devices). NULL: the environment variable BI_DEVICE; if that is unset or empty, "auto".
 	 * "auto" takes the best device that opens, and the host if none does. "cpu" is the host, "gpu" the first GPU
-	 * that opens. With an adopted handle: the name of its backend, optionally with the position among the devices
-	 * of that cl_context ("opencl:1").
+	 * that opens. With adopt_context, the string is "cuda" or "opencl". "opencl:1" selects the device at position 1
+	 * in the cl_context.
 	 */
 	const char *device;
 	/*
@@ -698,7 +698,10 @@ BI_API void bi_stream_release(struct bi_stream *stream);
 BI_API struct bi_context *bi_stream_context(const struct bi_stream *stream);
 /* Returns the cl_command_queue or CUstream, or 0 on the host. Borrowed. */
 BI_API uintptr_t bi_stream_handle(const struct bi_stream *stream);
-/* Blocks the calling thread until all work on the stream is done. BI_EPRODUCER: foreign work has failed. */
+/*
+ * Blocks the calling thread until all work on the stream is done. BI_EPRODUCER: foreign work has failed, and the work
+ * before it has ended (docs/ordering.md, 18.3).
+ */
 BI_API int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err);
 /*
  * Makes later work on `stream` wait for the work that is now on each of `others`. BI_EINVAL: one of them belongs to
@@ -728,7 +731,10 @@ BI_API void bi_event_release(struct bi_event *event);
 BI_API uintptr_t bi_event_handle(const struct bi_event *event);
 /* Writes 1 into *done if the event is complete, otherwise 0. BI_EPRODUCER: the work has failed, and has ended. */
 BI_API int bi_event_query(struct bi_event *event, int *done, struct bi_error *err);
-/* Blocks the calling thread until the event is complete. BI_EPRODUCER: the work has failed. */
+/*
+ * Blocks the calling thread until the event is complete. BI_EPRODUCER: the work has failed, and the work before it in
+ * its queue has ended (docs/ordering.md, 18.3).
+ */
 BI_API int bi_event_synchronize(struct bi_event *event, struct bi_error *err);
 
 /* Memory */
@@ -945,7 +951,7 @@ struct bi_use {
  * If bi_use_begin fails, the stream may already wait for some of the memories. Nothing has to be undone. If bi_use_end
  * fails for one memory, the order of the remaining memories is still recorded. With BI_EPRODUCER and BI_ECAPTURE the
  * order of the memory that failed is not recorded: synchronise the stream before you release this memory. If
- * `stream` has nothing to wait for, bi_use_begin does not query captures, and only bi_use_end can return BI_ECAPTURE.
+ * `stream` has nothing to wait for, only bi_use_end can return BI_ECAPTURE.
  */
 BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
@@ -1031,10 +1037,10 @@ BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index,
  * bytes when the function is called. The same holds for the bytes of bi_view_get_element and bi_view_set_element.
  *
  * BI_EUNFINISHED (these functions, bi_view_get_element, bi_views_read and bi_views_write): the driver failed after work
- * had been enqueued, and refused to wait for it, so the device may still read or write the bytes. The bytes must stay
- * valid, the caller must not write them, and after bi_view_get_element or bi_view_read must not read them, until a call
- * of bi_view_synchronize for the same view returns BI_OK, or until the process ends. With every other status no work
- * uses the bytes when the function returns. bi_view_set_element reads the element before it enqueues work.
+ * had been enqueued, and refused to wait for it. The device may still read or write the bytes until bi_view_synchronize
+ * for the same view returns BI_OK. Until then the bytes must stay valid, and the caller must not write them. After
+ * bi_view_get_element, bi_view_read or bi_views_read the caller must not read them either. After every other status, no
+ * work uses the bytes. bi_view_set_element reads the element before it enqueues work.
  */
 BI_API int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err);
 BI_API int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err);

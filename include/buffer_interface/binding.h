@@ -63,10 +63,11 @@ struct bi_location {
 };
 
 /*
- * Queries the driver for the device and context of a handle. Opens and retains nothing. A cl_mem can be on any device
- * of its cl_context: the result names position 0. BI_EINVAL: the handle is 0, or no driver knows the CUDA pointer.
- * BI_ENODEVICE: there is no driver. BI_EUNSUPPORTED: host and SVM pointers do not name their device, and other kinds
- * are not known. After a failure *out is zero. A number that is no cl_mem crashes the driver and cannot be checked.
+ * Queries the driver for the device and context of a handle. Opens and retains nothing. For a cl_mem, the result names
+ * position 0 of the cl_context, whose devices can all use it. BI_EINVAL: the handle is 0, or no driver knows the CUDA
+ * pointer. BI_ENODEVICE: there is no driver. BI_EUNSUPPORTED: host and SVM pointers do not name their device, and other
+ * kinds are not known. After a failure *out is zero. A number that is no cl_mem crashes the driver and cannot be
+ * checked.
  */
 BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
 /*

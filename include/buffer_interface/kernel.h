@@ -25,9 +25,9 @@
  * extent of the grid, y the one before, z the one before that.
  *
  * Groups: a kernel with barriers or local memory is a BI_GROUP_KERNEL, and all code that uses items stands in blocks
- * BI_ITEMS { ... }. BI_BARRIER separates two such blocks; it orders accesses to local and to global memory. Variables
- * of a block end with the block: what a later block needs goes through local memory. No return, break, continue or goto
- * may leave a block: on the host a block is a loop over the items of a group, so it would end all of them.
+ * BI_ITEMS { ... }. BI_BARRIER separates two such blocks; it orders accesses to local and to global memory. The
+ * variables of a block end with the block. A value that a later block needs is stored in local memory. No return,
+ * break, continue or goto may leave a block, because on the host a block is a loop over the items of a group.
  *   BI_LOCAL(type, name, count)                   local memory of the group; outside of BI_ITEMS
  *   BI_LOCAL_ID, BI_LOCAL_SIZE, BI_GROUP_ID, BI_GROUP_COUNT(axis)
  *

@@ -524,8 +524,8 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 }
 
 /*
- * Finds out whether the array may be written. In the struct of a structured type NumPy clears the flags, so the flags
- * of an array of NumPy are then read from the array itself.
+ * Sets *out to 1 if the array is read-only, else to 0. NumPy clears the flags in the struct of a structured type, so
+ * the flags of a NumPy array that seems read-only are read from the array itself.
  */
 static int read_readonly(PyObject *object, const struct bip_array_struct *array, int *out)
 {

@@ -72,8 +72,8 @@ int bip_is_readonly_ndarray(unsigned flags);
 int bip_is_numpy_scalar(const PyTypeObject *type);
 
 /*
- * order.c: returns true if the type has a protocol of arrays: an attribute of one, or the buffer protocol. Runs no code
- * of the type.
+ * order.c: returns true if the type has an attribute of an array protocol, or the buffer protocol. Runs no code of the
+ * type.
  */
 int bip_has_protocol(PyTypeObject *type);
 

@@ -6,12 +6,12 @@
  * innermost axis part of the unit. The result is a loop nest over `ndim` axes that moves `unit` bytes at each step. The
  * steps may run in any order, since no byte of the destination belongs to two elements.
  *
- * The form is canonical: two copies that move the same bytes to the same places have equal plans, except for the kind.
- * The kind is ROWS for units of several elements, and STRIDED for units of one. The order, the signs and the splitting
- * of the axes do not change the plan, and neither do extents of 1. The form is canonical only if the axes of the
- * destination nest. Axes nest if each stride is at least the number of bytes that all axes with smaller strides cover.
- * Every view of a dense array has such axes. Two axes that continue each other are then neighbours after the sort, so
- * only neighbours are merged.
+ * The form is canonical if the axes of the destination nest: two copies that move the same bytes to the same places
+ * then have equal plans, except for the kind. The kind is ROWS for units of several elements, and STRIDED for units of
+ * one. Reordering, reversing, splitting or merging axes does not change the plan, and neither do extents of 1. Axes
+ * nest if each stride is at least the number of bytes that all axes with smaller strides cover. Every view of a dense
+ * array has such axes. Two axes that continue each other are then neighbours after the sort, so only neighbours are
+ * merged.
  */
 #ifndef BI_COMMON_PLAN_PLAN_H
 #define BI_COMMON_PLAN_PLAN_H
