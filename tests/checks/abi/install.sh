@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs into a new prefix, moves it, and builds a program on it twice: pkg-config, and find_package. Then configures
-# the library for folders outside of the prefix, and builds and installs it as a part of another project.
+# the library for folders outside of the prefix, installs its two components one by one, and builds and installs it as a
+# part of another project.
 #     install.sh CMAKE BUILD_DIR CONSUMER_DIR CC SOURCE_DIR
 set -eu
 cmake=$1 build=$2 consumer=$3 cc=$4 source=$5
@@ -65,6 +66,24 @@ must_not() {
         exit 1
     fi
 }
+
+# The runtime alone, and the development files beside it.
+"$cmake" --install "$build" --prefix "$work/components" --component BufferInterface_Runtime >"$work/runtime.log"
+"$work/components/bin/bi" --version
+must 'README.md' "$work/runtime.log"
+for file in buffer_interface.h libbufferinterface.a bufferinterface.pc BufferInterfaceConfig.cmake api.json \
+    /libbufferinterface.so$; do
+    if grep -q "$file" "$work/runtime.log"; then
+        echo "FAILED: the runtime has $file"
+        exit 1
+    fi
+done
+"$cmake" --install "$build" --prefix "$work/components" --component BufferInterface_Development >"$work/development.log"
+must_not 'libbufferinterface.so.' "$work/development.log"
+if ! diff -r "$prefix" "$work/components"; then
+    echo "FAILED: the two components are not the whole installation"
+    exit 1
+fi
 
 # Another project, with targets and rules of its own: C90, no build type, one file for many, warnings of every file.
 mkdir "$work/parent"
