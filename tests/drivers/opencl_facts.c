@@ -2,8 +2,9 @@
  * Asks an OpenCL driver questions that drivers answer differently, by plain OpenCL, and prints one line for each. Each
  * question has a process of its own, because an answer may be that the driver hangs or ends the process.
  *
- * With the argument `first` it asks one question, whose answer varies from run to run: whether threads may make the
- * first call of a process at the same time.
+ * With an argument it asks one question, whose answer varies from run to run:
+ *     first      whether threads may make the first call of a process at the same time
+ *     barriers   whether barriers hold in an out-of-order queue in which several threads enqueue at the same time
  */
 #define _POSIX_C_SOURCE 200809L
 #define CL_TARGET_OPENCL_VERSION 300
@@ -26,6 +27,10 @@
 /* The question `first` starts so many processes. In each of them so many threads make the first call. */
 #define THREADS 8
 #define PROCESSES 100
+
+/* The question `barriers` starts so many threads, each of which fills a buffer so often. */
+#define FILLING_THREADS 3
+#define FILLS 3000
 
 static cl_context context;
 static cl_device_id device;
@@ -272,6 +277,59 @@ static void first_call(void)
 	puts(status ? "fails" : "no failure in 100 processes");
 }
 
+static cl_command_queue shared_queue;
+
+static void put_barrier(void)
+{
+	driver()->clEnqueueBarrierWithWaitList(shared_queue, 0, NULL, NULL);
+}
+
+/* Fills a buffer of its own twice and reads it, with a barrier before each command. Counts the wrong results. */
+static void *fill_and_read(void *wrong)
+{
+	cl_mem buffer = new_buffer(0, NULL);
+
+	for (int i = 0; i < FILLS; i++) {
+		const unsigned char old = 0, new = (unsigned char)(i % 255 + 1);
+		unsigned char found = 0;
+		cl_event end;
+
+		put_barrier();
+		driver()->clEnqueueFillBuffer(shared_queue, buffer, &old, 1, 0, 4096, 0, NULL, NULL);
+		driver()->clFlush(shared_queue);
+		put_barrier();
+		driver()->clEnqueueFillBuffer(shared_queue, buffer, &new, 1, 0, 1, 0, NULL, NULL);
+		driver()->clFlush(shared_queue);
+		put_barrier();
+		driver()->clEnqueueReadBuffer(shared_queue, buffer, CL_FALSE, 0, 1, &found, 0, NULL, NULL);
+		driver()->clEnqueueMarkerWithWaitList(shared_queue, 0, NULL, &end);
+		driver()->clFlush(shared_queue);
+		driver()->clWaitForEvents(1, &end);
+		driver()->clReleaseEvent(end);
+		*(int *)wrong += found != new;
+	}
+	return NULL;
+}
+
+static void barriers_of_threads(void)
+{
+	pthread_t threads[FILLING_THREADS];
+	int wrong[FILLING_THREADS] = { 0 }, sum = 0;
+
+	shared_queue = new_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	if (!shared_queue) {
+		puts("no such queue");
+		return;
+	}
+	for (int i = 0; i < FILLING_THREADS; i++)
+		pthread_create(&threads[i], NULL, fill_and_read, &wrong[i]);
+	for (int i = 0; i < FILLING_THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		sum += wrong[i];
+	}
+	printf("%d of %d results wrong\n", sum, FILLING_THREADS * FILLS);
+}
+
 static void where_commands_run(void)
 {
 	puts(works_in_calling_thread(device) ? "inside clFlush" : "in threads of the driver");
@@ -291,7 +349,8 @@ static const struct question {
 	{ "a command whose wait failed", failed_command },
 	{ "a marker behind it, enqueued before the failure", behind_failed_command },
 	{ "a command on its queue, enqueued after the failure", after_failed_command },
-}, first_question = { "the first clGetDeviceIDs of a process, by eight threads at the same time", first_call };
+}, first_question = { "the first clGetDeviceIDs of a process, by eight threads at the same time", first_call },
+  barrier_question = { "barriers in an out-of-order queue, by three threads at the same time", barriers_of_threads };
 
 /* Answers in a child. If `opens` is set, the child opens a device before, and ends if the answer takes too long. */
 static void ask_question(const struct question *question, int opens)
@@ -322,6 +381,10 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "first") == 0) {
 		ask_question(&first_question, 0);
+		return 0;
+	}
+	if (argc == 2 && strcmp(argv[1], "barriers") == 0) {
+		ask_question(&barrier_question, 1);
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++)

@@ -106,7 +106,7 @@ const char *close_programs(void)
 
 static int open_streams(struct bi_error *err)
 {
-	int can = (bi_context_device(kept.context)->capabilities & BI_CAP_OUT_OF_ORDER) != 0, rc = BI_OK;
+	int can = uses_out_of_order(kept.context), rc = BI_OK;
 
 	kept.streams[0] = bi_context_stream(kept.context);
 	for (int i = 1; i < OWN_STREAMS && !rc; i++)

@@ -57,6 +57,15 @@ struct raw {
 
 extern const struct raw raw_opencl, raw_cuda;
 
+/*
+ * Returns 1 if programs use out-of-order streams. BI_TEST_IN_ORDER is for drivers whose out-of-order queues do not work
+ * in several threads (docs/opencl.md).
+ */
+static inline int uses_out_of_order(const struct bi_context *context)
+{
+	return (bi_context_device(context)->capabilities & BI_CAP_OUT_OF_ORDER) && !getenv("BI_TEST_IN_ORDER");
+}
+
 static inline unsigned char raw_source(size_t from)
 {
 	return (unsigned char)(from * 13 + 7);

@@ -47,8 +47,6 @@ static cl_command_queue new_queue(struct bi_context *context, int is_out_of_orde
 
 static void open_objects(struct bi_context *context)
 {
-	int can = (bi_context_device(context)->capabilities & BI_CAP_OUT_OF_ORDER) != 0;
-
 	own.context = (cl_context)bi_context_handle(context);
 	for (size_t i = 0; i < RAW_BYTES; i++)
 		own.bytes[i] = raw_source(i);
@@ -60,7 +58,7 @@ static void open_objects(struct bi_context *context)
 		}
 	own.is_for_one_thread = works_in_calling_thread(device_of(context));
 	own.queues[0] = new_queue(context, 0);
-	own.queues[1] = new_queue(context, can);
+	own.queues[1] = new_queue(context, uses_out_of_order(context));
 }
 
 static void close_objects(void)
