@@ -115,7 +115,10 @@ int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *er
 	return rc;
 }
 
-/* The chunk or pair that the queue used last, which the order of the queue protects; or NULL. */
+/*
+ * Returns a chunk or pair whose last user is this queue, so that the order of the queue protects it. Returns NULL if
+ * there is none, and for a per-thread stream.
+ */
 static struct bi__cuda_chunk *find_own_locked(struct bi__cuda_chunk *chunks, int count,
 					      const struct bi__cuda_queue *queue)
 {

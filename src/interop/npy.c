@@ -49,8 +49,11 @@ static int read_parts(const struct bi_npy_source *source, void *bytes, size_t nb
 	return rc;
 }
 
-/* Reads the header. *held is the number of bytes behind it, or -1. The caller frees *descr, which layout->descr is. */
-static int read_header(const struct bi_npy_source *source, struct bi_layout *layout, char **descr, int64_t *held,
+/*
+ * Reads the header. *rest becomes the number of bytes behind it, or -1 if the size of the file is not known.
+ * layout->descr points to *descr, which the caller frees.
+ */
+static int read_header(const struct bi_npy_source *source, struct bi_layout *layout, char **descr, int64_t *rest,
 		       struct bi_error *err)
 {
 	unsigned char prefix[BI__NPY_PREFIX], *bytes;
@@ -64,8 +67,8 @@ static int read_header(const struct bi_npy_source *source, struct bi_layout *lay
 		rc = bi__npy_header_size(prefix, first, &header_size, err);
 	if (rc)
 		return rc;
-	*held = source->nbytes < 0 ? -1 : source->nbytes - (int64_t)header_size;
-	if (source->nbytes >= 0 && *held < 0)
+	*rest = source->nbytes < 0 ? -1 : source->nbytes - (int64_t)header_size;
+	if (source->nbytes >= 0 && *rest < 0)
 		return bi__npy_fail_truncated(header_size, source->nbytes, err);
 	bytes = malloc(header_size);
 	if (!bytes)

@@ -96,10 +96,10 @@
  * The arguments of a tile kernel. An iteration of the nest is a tile, which one group copies. Axes 0 and 1 of the nest
  * step from tile to tile along x and along y. Pairs are of x and y. All steps are in units.
  *
- * The source of a tile is read in lines. Either each x has a line, or each y, or there is one line. A line may have
- * gaps between its elements; they are read too, but nothing outside of the first and the last element of the axis. In
- * shared memory, lines are `pitch` units apart, which is congruent to src_line modulo the units of a word. So a word of
- * the source is a word in shared memory.
+ * The source of a tile is read in lines: one for each x, one for each y, or one for the whole tile (line_axis). The
+ * gaps between the elements of a line are read too. Nothing before the first and after the last element of the axis is
+ * read. In shared memory, lines are `pitch` units apart. The remainders of `pitch` and src_line modulo the units of a
+ * word are equal, so a word of the source is a word in shared memory.
  *
  * The destination of a tile is written in runs. Each y has a run, or, if the runs follow each other, there is one run.
  * If dst_step is not 1, runs are written in units. Otherwise they are written in words: a word of the destination is

@@ -351,10 +351,7 @@ static int set_device(struct bi__opencl *opencl, cl_device_id device, int ordina
 	return rc;
 }
 
-/*
- * Opens a context for a device. The properties name no platform: the driver takes the platform of the device. If they
- * named the platform, the driver would search all platforms.
- */
+/* Opens a context for a device. The properties name no platform: the driver takes the platform of the device. */
 static int open_context(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
 {
 	cl_device_id id = NULL;

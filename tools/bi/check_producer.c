@@ -94,7 +94,10 @@ static void take_array(const struct check_task *task, struct taken *taken)
 		judge_end();
 }
 
-/* Judges that a call is accepted which differs from a plain one. A producer may refuse any call after the first. */
+/*
+ * Judges whether the producer accepts `call`, which differs from a plain call. A refusal breaks the rule only if the
+ * producer accepts a plain call after it.
+ */
 static int judge_accepted(const struct check_task *task, const struct taken *taken, const struct call *call)
 {
 	struct taken again;

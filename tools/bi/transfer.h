@@ -21,8 +21,8 @@ struct transfer_request {
 };
 
 /*
- * Makes the array *out in host memory, in C order: the view of the source. The caller releases *out, also after a
- * failure.
+ * Makes *out: the selection of the source, in host memory, dense in C order. *out must be NULL before. The caller
+ * releases it, also after a failure.
  */
 int transfer(struct bi_context *context, const struct transfer_request *request, struct bi_view **out,
 	     struct transfer_times *times, struct bi_error *err);

@@ -132,8 +132,8 @@ struct bi__backend {
 	/* Indexed by enum bi_memory_kind. BI_MEMORY_DEFAULT is foreign memory of no particular kind. */
 	struct bi__exported exported[BI_MEMORY_HOST + 1];
 	/*
-	 * 1: in exports device_id is the ordinal of the device, and the native context may be left out. 0: device_id is
-	 * 0, and the native context names the device.
+	 * 1: in exports device_id is the ordinal of the device, and the native context may be left out. 0: the native
+	 * context names the device. device_id is then the position of the device in that context, and 0 in DLPack.
 	 */
 	int named_by_ordinal;
 	/* 1: streams of any two contexts may wait for each other, and copy moves dense bytes between their blocks. */
@@ -153,8 +153,9 @@ struct bi__backend {
 
 	struct {
 		/*
-		 * Writes up to `capacity` devices, and the number of all devices into *count. Devices that cannot be
-		 * used are listed with the reason. Returns BI_ENODEVICE if there is no device.
+		 * Writes up to `capacity` entries, and the number of all entries into *count. An entry is a usable
+		 * device, or the reason why a device or a whole platform cannot be used. The unusable devices of a
+		 * platform that has a usable one may be left out. Returns BI_ENODEVICE if there is no entry.
 		 */
 		int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 		/*

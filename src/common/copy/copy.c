@@ -190,7 +190,7 @@ static int check_bytes(const struct bi_view *view, const void *bytes, size_t nby
 
 /*
  * Returns true if the view is contiguous and its memory is an object without address. Then a copy to or from the
- * caller's bytes is direct and linear, because the bytes cannot overlap the object.
+ * caller's bytes is direct and linear. The library looks for no overlap, because an object has no address to compare.
  */
 static int is_contiguous_object(const struct bi_view *view)
 {

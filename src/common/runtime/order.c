@@ -68,7 +68,7 @@ int bi__order_try_lock(struct bi_memory *memory)
 	return pthread_mutex_trylock(&memory->lock) == 0;
 }
 
-/* Returns 1 if no failure, no end of work and no event of a producer or of host memory is to be handled. */
+/* Returns 1 if there is no last-use event, no event of a producer, and no end of work that is unrecorded or lost. */
 static inline int is_plain_locked(const struct bi_memory *memory)
 {
 	const struct bi__order *order = &memory->order;
@@ -76,7 +76,7 @@ static inline int is_plain_locked(const struct bi_memory *memory)
 	return !order->last_use.context && !order->first_use.count && !order->unrecorded && !order->lost;
 }
 
-/* Returns 1 if later work waits for nothing but the home stream, and no failure and no end of work is to be handled. */
+/* Returns 1 if the memory is plain in this sense, and later work waits for nothing but the home stream. */
 static inline int is_on_home_locked(const struct bi_memory *memory)
 {
 	return is_plain_locked(memory) && !memory->order.spread;
@@ -554,13 +554,16 @@ static int end_shared_locked(struct bi_memory *memory, struct bi__step *step, st
 	return rc;
 }
 
-/* Does the gather for memory that another thread has exported during the step. */
+/*
+ * Makes the home stream wait for the stored reads and the last write, because another thread has exported the memory
+ * during the step.
+ */
 static __attribute__((cold, noinline)) int gather_exported_locked(struct bi_memory *memory, struct bi__step *step,
 								  struct bi_error *err)
 {
 	int rc = bi__points_gather_locked(memory, err);
 
-	/* The gather may have released what the step recorded a moment ago. */
+	/* This may have released what the step recorded a moment ago. */
 	step->home = step->end = NULL;
 	step->end_count = 0;
 	return rc;

@@ -86,8 +86,11 @@ static int owes_producer(const struct bi_memory *memory)
 	return memory->order.pending && memory->producer && memory->producer != memory->home;
 }
 
-/* Sets *out to the fence that must be complete before the memory is destroyed, or to a cleared fence. */
-static int find_end_of_work(struct bi_memory *memory, struct bi__fence *out)
+/*
+ * Records the end of all work on the memory into *out, which must be complete before the memory is destroyed. Clears
+ * *out if the memory need not wait. Makes the stream that the producer named wait for the home stream if they differ.
+ */
+static int record_end_of_work(struct bi_memory *memory, struct bi__fence *out)
 {
 	*out = BI__FENCE_NONE;
 	if (memory->backend->synchronous) {
@@ -166,7 +169,7 @@ static int is_deferred(const struct bi_memory *memory)
  */
 static int find_last_work(struct bi_memory *memory, struct bi__fence *out)
 {
-	if (find_end_of_work(memory, out) && (bi__stream_finish(memory->home, NULL) || bi__points_finish(memory)))
+	if (record_end_of_work(memory, out) && (bi__stream_finish(memory->home, NULL) || bi__points_finish(memory)))
 		memory->order.lost = 1;
 	return out->context && !has_ended(out);
 }
