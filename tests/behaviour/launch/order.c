@@ -109,7 +109,7 @@ static void row_37_memory_of_launches_is_pooled(void **state)
 }
 
 /* Wraps the memory of a view once more. */
-static struct bi_view *wrap_again(const struct bi_view *view, int *released)
+static struct bi_view *wrap_again(struct bi_context *context, const struct bi_view *view, int *released)
 {
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 	struct bi_native native;
@@ -123,7 +123,7 @@ static struct bi_view *wrap_again(const struct bi_view *view, int *released)
 	foreign.nbytes = (size_t)bi_layout_nbytes(&layout);
 	foreign.release = count_release;
 	foreign.release_data = released;
-	OK(bi_view_wrap(fixture.context, &foreign, &layout, &wrapped, &error));
+	OK(bi_view_wrap(context, &foreign, &layout, &wrapped, &error));
 	return wrapped;
 }
 
@@ -134,7 +134,7 @@ static void row_15_a_launch_frees_retired_memory(void **state)
 	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
 	struct bi_event *event;
 	int released = 0, done = 0;
-	struct bi_view *wrapped = wrap_again(out, &released);
+	struct bi_view *wrapped = wrap_again(fixture.context, out, &released);
 
 	(void)state;
 	spin(kernel, NULL, in, wrapped, 200000);
@@ -148,6 +148,43 @@ static void row_15_a_launch_frees_retired_memory(void **state)
 	bi_view_release(in);
 	bi_view_release(out);
 	bi_kernel_release(kernel);
+}
+
+/* The limit is 64 MiB in a context without a pool. The second launch uses other arrays, and waits for the first. */
+static void row_15_a_launch_keeps_the_limit_of_retired_memory(void **state)
+{
+	static const int64_t above_the_limit[] = { (16 << 20) + 8 };
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi_memory *memory;
+	struct bi_layout layout;
+	struct bi_kernel *kernel;
+	struct bi_view *in, *out, *large, *wrapped;
+	int released = 0;
+
+	(void)state;
+	options.device = fixture.spec;
+	options.pool_limit = BI_POOL_NONE;
+	OK(bi_context_open(&options, &context, &error));
+	kernel = get_kernel(context, "spin");
+	in = make_numbers(context, 1, (int64_t[]){ 8 });
+	out = make_numbers(context, 1, (int64_t[]){ 8 });
+	OK(bi_layout_init(&layout, dtype_of("int32"), 1, above_the_limit, NULL, 0, &error));
+	/* The simulated device has less memory. */
+	OK(bi_memory_create(context, (size_t)above_the_limit[0] * 4,
+			    is_cuda(context) ? BI_MEMORY_PINNED : BI_MEMORY_DEVICE, &memory, &error));
+	OK(bi_view_create(memory, &layout, 0, &large, &error));
+	bi_memory_release(memory);
+	wrapped = wrap_again(context, large, &released);
+	spin(kernel, NULL, in, wrapped, 20000000);
+	bi_view_release(wrapped);
+	spin(kernel, NULL, in, out, 1);
+	assert_int_equal(released, 1);
+	bi_view_release(large);
+	bi_view_release(in);
+	bi_view_release(out);
+	bi_kernel_release(kernel);
+	bi_context_release(context);
 }
 
 struct launcher {
@@ -525,6 +562,7 @@ int order_group(void)
 		TEST(row_37_a_launch_outlives_its_objects),
 		TEST(row_37_memory_of_launches_is_pooled),
 		TEST(row_15_a_launch_frees_retired_memory),
+		TEST(row_15_a_launch_keeps_the_limit_of_retired_memory),
 		TEST(row_38_two_launches_that_read_run_side_by_side),
 		TEST(row_37_a_launch_is_one_step),
 		TEST(row_37_threads_share_a_kernel),
