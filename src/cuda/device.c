@@ -262,8 +262,8 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 	}
 	out->device = (uintptr_t)cuda->device;
 	out->native = (uintptr_t)cuda->context;
-	out->number = cuda->shared->context_id;
-	out->position = cuda->ordinal;
+	out->context_id = cuda->shared->context_id;
+	out->device_id = cuda->ordinal;
 	out->state = cuda;
 	return BI_OK;
 }

@@ -59,7 +59,7 @@ static inline void put_place(const struct bi_view *view, struct bi_exchange *out
 
 	out->device_type = (int32_t)exported->device;
 	out->handle_kind = (uint8_t)exported->handle;
-	out->device_id = is_host ? 0 : memory->context->device.state.position;
+	out->device_id = is_host ? 0 : memory->context->device.state.device_id;
 	out->context = is_host ? 0 : memory->context->device.state.native;
 	out->handle = block->handle;
 	out->offset = block->handle ? block->origin + (uint64_t)view->offset : 0;

@@ -322,7 +322,7 @@ static int choose_device(const struct devices *devices, int ordinal, cl_device_i
 }
 
 /* Finds the device with the platform number and the ordinal of `device`. */
-static int find_listed(const struct bi_device *device, cl_device_id *out, struct bi_error *err)
+static int find_native_device(const struct bi_device *device, cl_device_id *out, struct bi_error *err)
 {
 	struct platforms platforms;
 	struct devices found;
@@ -356,7 +356,7 @@ static int open_context(struct bi__opencl *opencl, const struct bi_device *devic
 {
 	cl_device_id id = NULL;
 	cl_int code;
-	int rc = find_listed(device, &id, err);
+	int rc = find_native_device(device, &id, err);
 
 	if (!rc)
 		rc = set_device(opencl, id, device->ordinal, err);
@@ -381,7 +381,8 @@ static int get_context_devices(cl_context context, struct devices *out, struct b
  * Finds the device of an adopted context if the caller named no device: the device of the queue, or without a queue the
  * first device of the context. Writes its number to *ordinal.
  */
-static int default_device(const struct devices *devices, cl_command_queue queue, int *ordinal, struct bi_error *err)
+static int find_adopted_device(const struct devices *devices, cl_command_queue queue, int *ordinal,
+			       struct bi_error *err)
 {
 	cl_device_id device;
 	int rc;
@@ -414,14 +415,14 @@ int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_e
 		rc = get_context_devices(context, &devices, err);
 	if (rc)
 		return rc;
-	rc = default_device(&devices, native, &ordinal, err);
+	rc = find_adopted_device(&devices, native, &ordinal, err);
 	if (!rc)
 		*out = (struct bi__origin){ ordinal, (uintptr_t)context };
 	return rc;
 }
 
 /* Describes a device as bi_devices lists it. A sub-device is not listed there; its device string is "opencl". */
-static void find_listed_device(cl_device_id device, struct bi_device *out)
+static void describe_adopted_device(cl_device_id device, struct bi_device *out)
 {
 	struct platforms platforms;
 	struct devices devices;
@@ -458,7 +459,7 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 	if (rc)
 		return rc;
 	if (*ordinal < 0)
-		rc = default_device(&devices, (cl_command_queue)options->adopt_stream, ordinal, err);
+		rc = find_adopted_device(&devices, (cl_command_queue)options->adopt_stream, ordinal, err);
 	if (!rc)
 		rc = choose_device(&devices, *ordinal, &id, err);
 	if (!rc)
@@ -469,7 +470,7 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 	if (rc)
 		return rc;
 	opencl->context = context;
-	find_listed_device(opencl->device, adopted);
+	describe_adopted_device(opencl->device, adopted);
 	return BI_OK;
 }
 
@@ -520,8 +521,8 @@ int bi__opencl_open(const struct bi_options *options, const struct bi_device *de
 	if (!opencl)
 		return bi__fail(err, BI_ENOMEM, "no memory for the state of an OpenCL context");
 	*opencl = (struct bi__opencl){ .program_lock = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER };
-	out->position = options->adopt_context ? device->ordinal : 0;
-	rc = options->adopt_context ? open_adopted(opencl, options, &out->position, adopted, err)
+	out->device_id = options->adopt_context ? device->ordinal : 0;
+	rc = options->adopt_context ? open_adopted(opencl, options, &out->device_id, adopted, err)
 				    : open_context(opencl, device, err);
 	if (!rc)
 		rc = apply_options(opencl, options, err);

@@ -84,15 +84,16 @@ struct bi__range {
 struct bi__device_state {
 	uintptr_t device; /* cl_device_id, CUdevice */
 	uintptr_t native; /* cl_context, CUcontext */
-	uint64_t number; /* differs if a context has the `native` of one that is gone; 0: the driver has no numbers */
-	int position; /* device_id in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
+	uint64_t
+		context_id; /* tells contexts with one `native` apart, if one of them is gone; 0: the driver has none */
+	int device_id; /* in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
 	void *state; /* memory that the backend allocates, or NULL */
 };
 
 /* Returns 1 if both devices are of one native context: they can share events and memory. */
 static inline int bi__is_same_native(const struct bi__device_state *a, const struct bi__device_state *b)
 {
-	return a->native == b->native && a->number == b->number;
+	return a->native == b->native && a->context_id == b->context_id;
 }
 
 /* The device that has to be opened to reach a foreign memory or queue. */

@@ -69,17 +69,17 @@ int bi__order_try_lock(struct bi_memory *memory)
 }
 
 /* Returns 1 if there is no last-use event, no event of a producer, and no end of work that is unrecorded or lost. */
-static inline int is_plain_locked(const struct bi_memory *memory)
+static inline int has_only_stream_order_locked(const struct bi_memory *memory)
 {
 	const struct bi__order *order = &memory->order;
 
 	return !order->last_use.context && !order->first_use.count && !order->unrecorded && !order->lost;
 }
 
-/* Returns 1 if the memory is plain in this sense, and later work waits for nothing but the home stream. */
+/* Returns 1 if in addition later work waits for nothing but the home stream. */
 static inline int is_on_home_locked(const struct bi_memory *memory)
 {
-	return is_plain_locked(memory) && !memory->order.spread;
+	return has_only_stream_order_locked(memory) && !memory->order.spread;
 }
 
 void bi__order_note_idle(struct bi_memory *memory)
@@ -259,7 +259,7 @@ int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err
 	struct bi__order *order = &memory->order;
 	int done, rc;
 
-	if (is_plain_locked(memory) || order->is_checked)
+	if (has_only_stream_order_locked(memory) || order->is_checked)
 		return BI_OK;
 	rc = check_lost(memory, err);
 	/* Other drivers report a failure of earlier work when more work is enqueued. */
@@ -412,7 +412,7 @@ int bi__order_waits_locked(const struct bi_memory *memory, struct bi_stream *str
 {
 	const struct bi__order *order = &memory->order;
 
-	if (!is_plain_locked(memory))
+	if (!has_only_stream_order_locked(memory))
 		return 1;
 	if (!order->pending)
 		return 0;
@@ -454,7 +454,7 @@ int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct
 	bi__order_catch_up_in_locked(step, memory);
 	if (!order->pending && is_on_home_locked(memory))
 		return BI_OK;
-	rc = is_plain_locked(memory) ? BI_OK : begin_first_use_locked(memory, step->stream, err);
+	rc = has_only_stream_order_locked(memory) ? BI_OK : begin_first_use_locked(memory, step->stream, err);
 	if (rc || memory->flags & BI_WRAP_UNORDERED)
 		return rc;
 	if (order->last_use.context && !order->is_capturing)
