@@ -39,14 +39,17 @@ static void destroy_event(struct bi__cuda_event *event)
 	free(event);
 }
 
+static void put_event_locked(struct bi__cuda_event *event)
+{
+	event->next = event->shared->free_events;
+	event->shared->free_events = event;
+}
+
 static void put_event(struct bi__cuda_event *event)
 {
-	struct bi__cuda_shared *shared = event->shared;
-
-	pthread_mutex_lock(&shared->lock);
-	event->next = shared->free_events;
-	shared->free_events = event;
-	pthread_mutex_unlock(&shared->lock);
+	pthread_mutex_lock(&event->shared->lock);
+	put_event_locked(event);
+	pthread_mutex_unlock(&event->shared->lock);
 }
 
 /*
@@ -105,10 +108,10 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 }
 
 /* The waiting stream may join the capture in which the event was recorded. */
-static int enqueue_wait(struct bi__cuda_queue *waiter, const struct bi__cuda_event *event, struct bi_error *err)
+static int enqueue_wait(bi__cu_stream waiter, const struct bi__cuda_event *event, struct bi_error *err)
 {
 	bi__scope_forget();
-	return bi__cu_check(bi__cu->StreamWaitEvent(waiter->stream, event->handle, 0), "cuStreamWaitEvent", err);
+	return bi__cu_check(bi__cu->StreamWaitEvent(waiter, event->handle, 0), "cuStreamWaitEvent", err);
 }
 
 int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err)
@@ -121,7 +124,7 @@ int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err
 	if (event_of(event)->shared != waiter->cuda->shared && bi__cuda_is_reset(event_of(event)->shared))
 		return bi__fail_vendor(err, BI_EDRIVER, BI__CU_ERROR_CONTEXT_IS_DESTROYED,
 				       "the work to be waited for was lost when other code reset its CUDA device");
-	return enqueue_wait(waiter, event_of(event), err);
+	return enqueue_wait(waiter->stream, event_of(event), err);
 }
 
 /* Records an event while the context of the queue is current, which need not be the one of the waiter. */
@@ -151,7 +154,7 @@ int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_er
 	rc = is_same ? record_event(before, &event, err) : record_elsewhere(before, &event, err);
 	if (rc)
 		return rc;
-	rc = enqueue_wait(behind, event, err);
+	rc = enqueue_wait(behind->stream, event, err);
 	put_event(event);
 	return rc;
 }
@@ -347,42 +350,31 @@ int64_t bi__cuda_elapsed(uintptr_t event)
 	return milliseconds < 0 ? -1 : (int64_t)((double)milliseconds * 1e6);
 }
 
-/* Removes the complete events from shared->uses. Returns them as a list. The context must be current. */
-static struct bi__cuda_event *take_complete_uses_locked(struct bi__cuda_shared *shared)
+/* The complete events of shared->uses become unused events. The context must be current. */
+static void put_complete_uses_locked(struct bi__cuda_shared *shared)
 {
-	struct bi__cuda_event **link = &shared->uses, *complete = NULL;
+	struct bi__cuda_event **link = &shared->uses, *event;
 
-	while (*link) {
-		struct bi__cuda_event *event = *link;
-
-		if (bi__cu->EventQuery(event->handle) != BI__CU_SUCCESS) {
+	while ((event = *link)) {
+		if (bi__cu->EventQuery(event->handle) == BI__CU_SUCCESS) {
+			*link = event->next;
+			put_event_locked(event);
+		} else {
 			link = &event->next;
-			continue;
 		}
-		*link = event->next;
-		event->next = complete;
-		complete = event;
 	}
-	return complete;
 }
 
 /* Adds an event to shared->uses. The context must be current, in a relaxed scope. */
 static void add_use(struct bi__cuda_event *event)
 {
 	struct bi__cuda_shared *shared = event->shared;
-	struct bi__cuda_event *complete;
 
 	pthread_mutex_lock(&shared->lock);
-	complete = take_complete_uses_locked(shared);
+	put_complete_uses_locked(shared);
 	event->next = shared->uses;
 	shared->uses = event;
 	pthread_mutex_unlock(&shared->lock);
-	while (complete) {
-		struct bi__cuda_event *next = complete->next;
-
-		put_event(complete);
-		complete = next;
-	}
 }
 
 /* Returns the event of the queue, which is taken for its first use. Returns NULL without memory for one. */
@@ -500,44 +492,35 @@ int bi__cuda_stream_close(struct bi__queue *queue)
 	return 0;
 }
 
-/* Makes the waiter wait for the kernels of per-thread and closed streams. */
-static int follow_uses(bi__cu_stream waiter, struct bi__cuda_shared *shared)
+/* Makes the waiter wait for the kernels whose end is recorded: those of wrapped, per-thread and closed streams. */
+static int follow_recorded(bi__cu_stream waiter, struct bi__cuda_shared *shared)
 {
-	bi__cu_result code = BI__CU_SUCCESS;
+	int rc = BI_OK;
 
 	pthread_mutex_lock(&shared->lock);
-	for (const struct bi__cuda_event *use = shared->uses; use && code == BI__CU_SUCCESS; use = use->next)
-		code = bi__cu->StreamWaitEvent(waiter, use->handle, 0);
+	for (const struct bi__cuda_queue *queue = shared->queues; queue && !rc; queue = queue->next)
+		if (queue->used)
+			rc = enqueue_wait(waiter, queue->used, NULL);
+	for (const struct bi__cuda_event *use = shared->uses; use && !rc; use = use->next)
+		rc = enqueue_wait(waiter, use, NULL);
 	pthread_mutex_unlock(&shared->lock);
-	return bi__cu_check(code, "cuStreamWaitEvent", NULL);
+	return rc;
 }
 
-/* Makes the waiter wait for the kernels of a wrapped stream. */
-static int follow_recorded(bi__cu_stream waiter, const struct bi__cuda_queue *queue)
+/* Makes the waiter wait for the kernels of an own stream. */
+static int follow_own(bi__cu_stream waiter, struct bi__cuda_queue *queue)
 {
-	struct bi__cuda_shared *shared = queue->cuda->shared;
-	bi__cu_result code = BI__CU_SUCCESS;
-
-	pthread_mutex_lock(&shared->lock);
-	if (queue->used)
-		code = bi__cu->StreamWaitEvent(waiter, queue->used->handle, 0);
-	pthread_mutex_unlock(&shared->lock);
-	return bi__cu_check(code, "cuStreamWaitEvent", NULL);
-}
-
-static int follow_kernels(bi__cu_stream waiter, struct bi__cuda_queue *queue)
-{
-	int rc = follow_recorded(waiter, queue);
 	struct bi__cuda_event *event;
+	int rc;
 
-	if (rc || !queue->is_own || !atomic_load_explicit(&queue->is_used, memory_order_relaxed))
-		return rc;
+	if (!queue->is_own || !atomic_load_explicit(&queue->is_used, memory_order_relaxed))
+		return BI_OK;
 	rc = bi__cuda_refuse_capture(queue, "", NULL);
 	if (!rc)
 		rc = record_event(queue, &event, NULL);
 	if (rc)
 		return rc;
-	rc = bi__cu_check(bi__cu->StreamWaitEvent(waiter, event->handle, 0), "cuStreamWaitEvent", NULL);
+	rc = enqueue_wait(waiter, event, NULL);
 	put_event(event);
 	return rc;
 }
@@ -552,9 +535,9 @@ int bi__cuda_wait_for_kernels(struct bi__cuda_shared *shared)
 		return rc;
 	pthread_mutex_lock(&shared->queues_lock);
 	for (struct bi__cuda_queue *queue = shared->queues; queue && !rc; queue = queue->next)
-		rc = follow_kernels(waiter, queue);
+		rc = follow_own(waiter, queue);
 	if (!rc)
-		rc = follow_uses(waiter, shared);
+		rc = follow_recorded(waiter, shared);
 	pthread_mutex_unlock(&shared->queues_lock);
 	rc = rc ? rc : bi__cuda_drain(waiter);
 	bi__cu->StreamDestroy(waiter);
