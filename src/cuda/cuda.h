@@ -353,10 +353,10 @@ char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable);
 void bi__cuda_free_slot(struct bi__cuda_pageable *pageable, const char *slot);
 
 /*
- * Enqueues a copy by the CPU between two host addresses, in stream order. The queue must not be captured. The context
- * must be current.
+ * Enqueues a copy by the CPU between two host addresses, in stream order. With `is_immediate`, the bytes of the source
+ * are read before the call returns. The stream must not be captured. The context must be current.
  */
-int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes,
+int bi__cuda_copy_by_host(bi__cu_stream stream, void *dst, const void *src, size_t nbytes, int is_immediate,
 			  struct bi_error *err);
 
 /*

@@ -43,8 +43,8 @@ static int copy_host_linear(const struct bi__cuda_job *job, struct bi_error *err
 	if (rc)
 		return rc;
 	if (method == BY_HOST)
-		return bi__cuda_copy_by_host(job->queue, reads ? host : block + at, reads ? block + at : host,
-					     plan->unit, err);
+		return bi__cuda_copy_by_host(stream, reads ? host : block + at, reads ? block + at : host, plan->unit,
+					     0, err);
 	if (method == THROUGH_PINNED) {
 		const struct bi__cuda_pageable_copy copy = {
 			.queue = job->queue, .host = host, .nbytes = plan->unit, .to_host = reads, .device = device

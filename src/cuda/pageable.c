@@ -35,12 +35,8 @@ static void run_job(void *data)
 	free(job);
 }
 
-/*
- * Enqueues a host function that copies. The bytes of an immediate source are copied into the job before the call
- * returns.
- */
-static int enqueue_job(bi__cu_stream stream, void *dst, const void *src, size_t nbytes, int is_immediate,
-		       struct bi_error *err)
+int bi__cuda_copy_by_host(bi__cu_stream stream, void *dst, const void *src, size_t nbytes, int is_immediate,
+			  struct bi_error *err)
 {
 	struct job *job = malloc(sizeof(*job) + (is_immediate ? nbytes : 0));
 	int rc;
@@ -56,12 +52,6 @@ static int enqueue_job(bi__cu_stream stream, void *dst, const void *src, size_t 
 	if (rc)
 		free(job);
 	return rc;
-}
-
-int bi__cuda_copy_by_host(const struct bi__cuda_queue *queue, void *dst, const void *src, size_t nbytes,
-			  struct bi_error *err)
-{
-	return enqueue_job(queue->stream, dst, src, nbytes, 0, err);
 }
 
 /* Offsets in the pinned memory: the chunks come first, then the slots, then the pairs. */
@@ -280,8 +270,9 @@ static int enqueue_step(const struct bi__cuda_pageable_copy *copy, const struct 
 	char *host = copy->host + piece->at;
 
 	if (empties == copy->to_host)
-		return enqueue_job(stream, copy->to_host ? host : piece->pinned, copy->to_host ? piece->pinned : host,
-				   piece->nbytes, copy->is_immediate, err);
+		return bi__cuda_copy_by_host(stream, copy->to_host ? host : piece->pinned,
+					     copy->to_host ? piece->pinned : host, piece->nbytes, copy->is_immediate,
+					     err);
 	if (copy->enqueue)
 		return copy->enqueue(copy->data, pinned, piece->at, piece->nbytes, err);
 	return bi__cu_check(bi__cu->MemcpyAsync(copy->to_host ? pinned : device, copy->to_host ? device : pinned,
