@@ -162,11 +162,10 @@ int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const st
 						       BI__SIZED_END(struct bi_cai_import_options, flags) };
 	struct bi_cai_import_options known;
 	struct import import;
-	int rc;
+	int rc = bi__check_out(out, 1, "", err);
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
+	if (rc)
+		return rc;
 	import.context = context;
 	import.options = bi__sized_read(&options_size, options ? options : &defaults, &known, err);
 	if (!import.options)

@@ -328,11 +328,8 @@ int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, uns
 	struct incoming incoming;
 	int rc;
 
-	if (!out)
-		return bi__fail(err, BI_EINVAL, "out is NULL");
-	*out = NULL;
-	if (!context || !exchange)
-		return bi__fail(err, BI_EINVAL, "context or exchange is NULL");
+	if (bi__check_out(out, context && exchange, "context or exchange is NULL", err))
+		return BI_EINVAL;
 	if (flags & ~(unsigned)BI_IMPORT_UNORDERED)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
 	incoming.text = NULL; /* the layout, which is long, is not cleared */

@@ -8,25 +8,11 @@
 #include "common/layout/layout.h"
 #include "common/runtime/memory.h"
 
-/*
- * Replaces control characters, so that a message that quotes the producer's text stays on one line. Returns the length
- * of the message.
- */
-static size_t replace_control_characters(char *message)
-{
-	size_t length = 0;
-
-	for (; message[length]; length++)
-		if ((unsigned char)message[length] < ' ')
-			message[length] = '?';
-	return length;
-}
-
 /* Returns the length of the message without the rule number at its end, such as " [C15]". */
-static size_t length_without_rule(const char *message, size_t length)
+static size_t length_without_rule(const char *message)
 {
 	const char *start = strrchr(message, '[');
-	size_t digits;
+	size_t digits, length = strlen(message);
 
 	if (!start || start == message || start[-1] != ' ' || start[1] < 'A' || start[1] > 'Z')
 		return length;
@@ -36,7 +22,7 @@ static size_t length_without_rule(const char *message, size_t length)
 
 void bi__cite_failure(const char *rule, struct bi_error *err)
 {
-	size_t length = length_without_rule(err->message, replace_control_characters(err->message));
+	size_t length = length_without_rule(err->message);
 	size_t last = sizeof(err->message) - sizeof(" []") - strlen(rule);
 
 	if (length > last)
