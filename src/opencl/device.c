@@ -456,17 +456,14 @@ static int open_adopted(struct bi__opencl *opencl, const struct bi_options *opti
 
 	if (!rc)
 		rc = get_context_devices(context, &devices, err);
-	if (rc)
-		return rc;
-	if (*ordinal < 0)
+	if (!rc && *ordinal < 0)
 		rc = find_adopted_device(&devices, (cl_command_queue)options->adopt_stream, ordinal, err);
 	if (!rc)
 		rc = choose_device(&devices, *ordinal, &id, err);
 	if (!rc)
 		rc = set_device(opencl, id, *ordinal, err);
-	if (rc)
-		return rc;
-	rc = bi__cl_check(bi__cl->RetainContext(context), "clRetainContext", err);
+	if (!rc)
+		rc = bi__cl_check(bi__cl->RetainContext(context), "clRetainContext", err);
 	if (rc)
 		return rc;
 	opencl->context = context;

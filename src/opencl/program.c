@@ -181,14 +181,6 @@ void bi__opencl_put_kernel(struct bi__device_state *device, struct bi__kernel *k
 	free(state);
 }
 
-static int create_kernel(const struct kernel *state, cl_kernel *out, struct bi_error *err)
-{
-	cl_int code;
-
-	*out = bi__cl->CreateKernel(state->program->program, state->name, &code);
-	return bi__cl_check(code, "clCreateKernel", err);
-}
-
 /* Finds the entry of BI_KERNEL or of BI_GROUP_KERNEL, and sets state->name. */
 static int find_kernel(struct kernel *state, const char *name, cl_kernel *out, int *has_groups, struct bi_error *err)
 {
@@ -246,15 +238,15 @@ int bi__opencl_get_kernel(struct bi__device_state *device, uintptr_t program, co
 static int take_spare(struct kernel *state, struct spare **out, struct bi_error *err)
 {
 	cl_kernel kernel;
-	int rc;
+	cl_int code;
 
 	for (size_t i = 0; i < SPARES; i++) {
 		*out = atomic_exchange_explicit(&state->spares[i], NULL, memory_order_acquire);
 		if (*out)
 			return BI_OK;
 	}
-	rc = create_kernel(state, &kernel, err);
-	return rc ? rc : make_spare(state, kernel, out, err);
+	kernel = bi__cl->CreateKernel(state->program->program, state->name, &code);
+	return code == CL_SUCCESS ? make_spare(state, kernel, out, err) : bi__cl_fail(code, "clCreateKernel", err);
 }
 
 static void give_spare(struct kernel *state, struct spare *spare)
