@@ -237,21 +237,15 @@ void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch, bool ha
 	bi__fence_clear(&last_use);
 }
 
-/* Returns 1 in a forked child if the parent could not record the end of work. The child cannot make up for it. */
-static int is_of_parent(const struct bi_memory *memory)
-{
-	const struct bi_stream *stream = memory->order.unrecorded;
-
-	return stream && bi__dispatch_alive(&stream->context->device, NULL) != BI_OK;
-}
-
+/* A forked child cannot record the end of work for its parent. */
 static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 {
-	if (is_of_parent(memory))
-		return bi__dispatch_alive(&memory->order.unrecorded->context->device, err);
-	if (memory->order.lost)
-		return bi__fail(err, BI_EDRIVER, "the driver failed; work on the memory may never be known to end");
-	return BI_OK;
+	const struct bi_stream *stream = memory->order.unrecorded;
+	int rc = stream ? bi__dispatch_alive(&stream->context->device, err) : BI_OK;
+
+	if (!rc && memory->order.lost)
+		rc = bi__fail(err, BI_EDRIVER, "the driver failed; work on the memory may never be known to end");
+	return rc;
 }
 
 int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err)
@@ -611,7 +605,7 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 	struct bi_stream *stream = order->unrecorded;
 	struct bi__step step;
 
-	if (!stream || is_of_parent(memory))
+	if (!stream || bi__dispatch_alive(&stream->context->device, NULL))
 		return;
 	step = BI__STEP_ON(stream);
 	if (record_end_locked(memory, BI_ACCESS_READ_WRITE, &step, NULL) && bi__stream_finish(stream, NULL))
