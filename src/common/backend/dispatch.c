@@ -83,18 +83,18 @@ static int begin_entered(struct bi__scope *scope, const struct bi__device *devic
 	return enter_scope(bi__scope_current(), err);
 }
 
-/* Executes a statement that calls a function of the device's backend for which the native context must be current. */
-#define CALL_IN_SCOPE(device, rc, statement, err) \
+/* Sets rc to the result of a call of the device's backend for which the native context must be current. */
+#define CALL_IN_SCOPE(device, rc, call, err) \
 	do { \
 		struct bi__scope scope_of_call; \
 \
 		if (!(device)->backend->devices.begin) { \
-			CALL_BACKEND((device)->backend, statement); \
+			CALL_BACKEND((device)->backend, rc = call); \
 			break; \
 		} \
 		rc = begin_entered(&scope_of_call, device, err); \
 		if (!rc) \
-			CALL_BACKEND((device)->backend, statement); \
+			CALL_BACKEND((device)->backend, rc = call); \
 		bi__dispatch_end(&scope_of_call); \
 	} while (0)
 
@@ -191,7 +191,7 @@ int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *devic
 	int rc = bi__dispatch_check_reach(owner, device, err);
 
 	if (!rc && owner == device->backend)
-		CALL_IN_SCOPE(device, rc, rc = owner->memory.alloc(&device->state, block, err), err);
+		CALL_IN_SCOPE(device, rc, owner->memory.alloc(&device->state, block, err), err);
 	else if (!rc)
 		CALL_BACKEND(owner, rc = owner->memory.alloc(&device->state, block, err));
 	return rc;
@@ -285,7 +285,7 @@ int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waite
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc && device->backend->order.follow)
-		CALL_IN_SCOPE(device, rc, rc = device->backend->order.follow(waiter, on, err), err);
+		CALL_IN_SCOPE(device, rc, device->backend->order.follow(waiter, on, err), err);
 	bi__dispatch_count_enqueued(device, waiter);
 	return rc;
 }
@@ -297,7 +297,7 @@ int bi__dispatch_record(const struct bi__device *device, struct bi__queue *queue
 
 	*event = 0;
 	if (!rc && device->backend->order.record)
-		CALL_IN_SCOPE(device, rc, rc = device->backend->order.record(queue, event, err), err);
+		CALL_IN_SCOPE(device, rc, device->backend->order.record(queue, event, err), err);
 	return rc;
 }
 
@@ -306,7 +306,7 @@ int bi__dispatch_wait(const struct bi__device *device, struct bi__queue *queue, 
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc && event)
-		CALL_IN_SCOPE(device, rc, rc = device->backend->order.wait(queue, event, err), err);
+		CALL_IN_SCOPE(device, rc, device->backend->order.wait(queue, event, err), err);
 	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
@@ -317,7 +317,7 @@ int bi__dispatch_poll(const struct bi__device *device, uintptr_t event, int bloc
 
 	*done = 1;
 	if (!rc && event)
-		CALL_IN_SCOPE(device, rc, rc = device->backend->order.poll(event, block, done, err), err);
+		CALL_IN_SCOPE(device, rc, device->backend->order.poll(event, block, done, err), err);
 	if (rc != BI_EDRIVER || !bi__dispatch_is_lost(device))
 		return rc;
 	*done = 1;
@@ -349,7 +349,7 @@ int bi__dispatch_finish(const struct bi__device *device, struct bi__queue *queue
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc && device->backend->order.finish)
-		CALL_IN_SCOPE(device, rc, rc = device->backend->order.finish(queue, err), err);
+		CALL_IN_SCOPE(device, rc, device->backend->order.finish(queue, err), err);
 	return rc;
 }
 
@@ -359,7 +359,7 @@ int bi__dispatch_capture(const struct bi__device *device, struct bi__queue *queu
 
 	*id = 0;
 	if (!rc && device->backend->order.capture)
-		CALL_IN_SCOPE(device, rc, rc = device->backend->order.capture(queue, id, err), err);
+		CALL_IN_SCOPE(device, rc, device->backend->order.capture(queue, id, err), err);
 	return rc;
 }
 
@@ -413,8 +413,7 @@ int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const 
 	if (event)
 		*event = 0;
 	if (!rc)
-		CALL_IN_SCOPE(device, rc, rc = device->backend->move.copy(&device->state, queue, move, event, err),
-			      err);
+		CALL_IN_SCOPE(device, rc, device->backend->move.copy(&device->state, queue, move, event, err), err);
 	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
@@ -431,7 +430,7 @@ int bi__dispatch_takes(struct bi__device *device, const struct bi__move *move, i
 	*takes = (device->info->capabilities & BI_CAP_NATIVE_COPY) != 0;
 	if (rc || *takes || !device->backend->move.takes)
 		return rc;
-	CALL_IN_SCOPE(device, rc, rc = device->backend->move.takes(&device->state, move, takes, err), err);
+	CALL_IN_SCOPE(device, rc, device->backend->move.takes(&device->state, move, takes, err), err);
 	return rc;
 }
 
@@ -469,7 +468,7 @@ int bi__dispatch_build(struct bi__device *device, struct bi__source *source, uin
 	if (!device->backend->launch.build)
 		return bi__fail(err, BI_EUNSUPPORTED, "backend %s runs no kernels of the caller",
 				device->backend->name);
-	CALL_IN_SCOPE(device, rc, rc = device->backend->launch.build(&device->state, source, program, err), err);
+	CALL_IN_SCOPE(device, rc, device->backend->launch.build(&device->state, source, program, err), err);
 	return rc;
 }
 
@@ -485,8 +484,7 @@ int bi__dispatch_get_kernel(struct bi__device *device, uintptr_t program, const 
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc)
-		CALL_IN_SCOPE(device, rc, rc = device->backend->launch.get(&device->state, program, name, out, err),
-			      err);
+		CALL_IN_SCOPE(device, rc, device->backend->launch.get(&device->state, program, name, out, err), err);
 	return rc;
 }
 
@@ -502,8 +500,7 @@ int bi__dispatch_launch(struct bi__device *device, struct bi__queue *queue, cons
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc)
-		CALL_IN_SCOPE(device, rc, rc = device->backend->launch.enqueue(&device->state, queue, launch, err),
-			      err);
+		CALL_IN_SCOPE(device, rc, device->backend->launch.enqueue(&device->state, queue, launch, err), err);
 	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
