@@ -147,7 +147,7 @@ int bi__dispatch_open(struct bi__device *device, const struct bi_options *option
 
 void bi__dispatch_close(struct bi__device *device, struct bi__queue *stream)
 {
-	if (device->backend->devices.close && bi__dispatch_alive(device, NULL) == BI_OK)
+	if (device->backend->devices.close && bi__dispatch_is_alive(device))
 		CALL_BACKEND(device->backend, device->backend->devices.close(&device->state, stream));
 }
 
@@ -163,7 +163,7 @@ int bi__dispatch_enter(const struct bi__device *device, int *pushed, struct bi_e
 
 void bi__dispatch_leave(const struct bi__device *device)
 {
-	if (device->backend->devices.leave && bi__dispatch_alive(device, NULL) == BI_OK)
+	if (device->backend->devices.leave && bi__dispatch_is_alive(device))
 		CALL_BACKEND(device->backend, device->backend->devices.leave(&device->state));
 }
 
@@ -174,7 +174,7 @@ bi_function *bi__dispatch_symbol(const struct bi__device *device, const char *na
 
 void bi__dispatch_drop_caches(struct bi__device *device)
 {
-	if (device->backend->devices.drop_caches && bi__dispatch_alive(device, NULL) == BI_OK)
+	if (device->backend->devices.drop_caches && bi__dispatch_is_alive(device))
 		CALL_BACKEND(device->backend, device->backend->devices.drop_caches(&device->state));
 }
 
@@ -267,7 +267,7 @@ int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue 
 {
 	int waits = 0;
 
-	if (device->backend->order.stream_close && bi__dispatch_alive(device, NULL) == BI_OK)
+	if (device->backend->order.stream_close && bi__dispatch_is_alive(device))
 		CALL_BACKEND(device->backend, waits = device->backend->order.stream_close(queue));
 	return waits;
 }
@@ -330,7 +330,7 @@ int bi__dispatch_is_lost(const struct bi__device *device)
 {
 	int is_lost = 0;
 
-	if (device->backend->devices.is_lost && bi__dispatch_alive(device, NULL) == BI_OK)
+	if (device->backend->devices.is_lost && bi__dispatch_is_alive(device))
 		CALL_BACKEND(device->backend, is_lost = device->backend->devices.is_lost(&device->state));
 	return is_lost;
 }
@@ -339,7 +339,7 @@ int bi__dispatch_drain(const struct bi__device *device, uintptr_t event)
 {
 	int waits = 0;
 
-	if (device->backend->fails_by_event && bi__dispatch_alive(device, NULL) == BI_OK)
+	if (device->backend->fails_by_event && bi__dispatch_is_alive(device))
 		CALL_BACKEND(device->backend, waits = device->backend->order.drain(event));
 	return waits;
 }
@@ -387,7 +387,7 @@ int bi__dispatch_event_retain(const struct bi__device *device, uintptr_t event, 
 
 void bi__dispatch_event_release(const struct bi__device *device, uintptr_t event)
 {
-	if (event && bi__dispatch_alive(device, NULL) == BI_OK)
+	if (event && bi__dispatch_is_alive(device))
 		CALL_BACKEND(device->backend, device->backend->order.event_release(event));
 }
 
@@ -474,7 +474,7 @@ int bi__dispatch_build(struct bi__device *device, struct bi__source *source, uin
 
 void bi__dispatch_unload(struct bi__device *device, uintptr_t program)
 {
-	if (bi__dispatch_alive(device, NULL) == BI_OK)
+	if (bi__dispatch_is_alive(device))
 		CALL_BACKEND(device->backend, device->backend->launch.unload(&device->state, program));
 }
 
@@ -490,7 +490,7 @@ int bi__dispatch_get_kernel(struct bi__device *device, uintptr_t program, const 
 
 void bi__dispatch_put_kernel(struct bi__device *device, struct bi__kernel *kernel)
 {
-	if (device->backend->launch.put && bi__dispatch_alive(device, NULL) == BI_OK)
+	if (device->backend->launch.put && bi__dispatch_is_alive(device))
 		CALL_BACKEND(device->backend, device->backend->launch.put(&device->state, kernel));
 }
 

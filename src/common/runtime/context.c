@@ -291,7 +291,7 @@ static void close_context(struct bi_context *context)
 	/* Freeing memory retains and releases the context. This reference prevents that the context closes again. */
 	atomic_store_explicit(&context->refs, 1, memory_order_relaxed);
 	/* In a forked child the locks may be held by threads that do not exist there. */
-	if (bi__dispatch_alive(&context->device, NULL) == BI_OK)
+	if (bi__dispatch_is_alive(&context->device))
 		free_owned_memory(context);
 	bi__report_free(context->report, &context->device);
 	context->report = NULL;

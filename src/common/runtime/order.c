@@ -605,7 +605,7 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 	struct bi_stream *stream = order->unrecorded;
 	struct bi__step step;
 
-	if (!stream || bi__dispatch_alive(&stream->context->device, NULL))
+	if (!stream || !bi__dispatch_is_alive(&stream->context->device))
 		return;
 	step = BI__STEP_ON(stream);
 	if (record_end_locked(memory, BI_ACCESS_READ_WRITE, &step, NULL) && bi__stream_finish(stream, NULL))

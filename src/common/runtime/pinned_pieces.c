@@ -136,7 +136,7 @@ static void return_piece(void *data)
 	struct bi_context *context = piece->context;
 	int holds_context = piece->holds_context;
 
-	if (bi__dispatch_alive(&context->device, NULL))
+	if (!bi__dispatch_is_alive(&context->device))
 		return;
 	piece->holds_context = 0;
 	if (!push_free_piece(context, piece))

@@ -223,7 +223,7 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 
 void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
 {
-	if (memory->order.unrecorded && bi__dispatch_alive(&memory->order.unrecorded->context->device, NULL) == BI_OK) {
+	if (memory->order.unrecorded && bi__dispatch_is_alive(&memory->order.unrecorded->context->device)) {
 		bi__order_lock(memory, NULL);
 		bi__order_catch_up_locked(memory);
 		bi__order_unlock(memory, NULL);
@@ -344,7 +344,7 @@ void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 	struct bi_memory *memory;
 	int state;
 
-	if (bi__dispatch_alive(&context->device, NULL) != BI_OK)
+	if (!bi__dispatch_is_alive(&context->device))
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	while (atomic_load_explicit(&context->retired.count, memory_order_relaxed) &&
@@ -367,7 +367,7 @@ void bi__memory_await_retired(struct bi_stream *stream, size_t keep)
 	struct bi_context *context = stream->context;
 	struct bi_memory *memory;
 
-	if (bi__dispatch_alive(&context->device, NULL) != BI_OK)
+	if (!bi__dispatch_is_alive(&context->device))
 		return;
 	if (is_captured(&context->stream) || (stream != &context->stream && is_captured(stream)))
 		return;
