@@ -101,14 +101,12 @@ int bi__fence_await(struct bi_stream *stream, enum bi__wait_reason reason, struc
 	return rc;
 }
 
-/* Sets *out to an event with the backend's event, and takes ownership of it. `rc` is the status of making that. */
-static int make_event(struct bi_context *context, uintptr_t made, int is_own, int rc, struct bi_event **out,
+/* Sets *out to an event with the backend's event, and takes ownership of it. */
+static int make_event(struct bi_context *context, uintptr_t made, int is_own, struct bi_event **out,
 		      struct bi_error *err)
 {
-	struct bi_event *event = rc ? NULL : malloc(sizeof(*event));
+	struct bi_event *event = malloc(sizeof(*event));
 
-	if (rc)
-		return rc;
 	if (!event) {
 		bi__dispatch_event_release(&context->device, made);
 		return bi__fail(err, BI_ENOMEM, "no memory for an event");
@@ -130,7 +128,7 @@ int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_e
 	rc = bi__dispatch_record(&stream->context->device, &stream->queue, &made, err);
 	/* A later wait for the stream is also one for the event. */
 	bi__dispatch_count_enqueued(&stream->context->device, &stream->queue);
-	return make_event(stream->context, made, 1, rc, out, err);
+	return rc ? rc : make_event(stream->context, made, 1, out, err);
 }
 
 int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err)
@@ -141,7 +139,7 @@ int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event 
 	if (bi__check_out(out, context && handle, "context is NULL or handle is 0", err))
 		return BI_EINVAL;
 	rc = bi__dispatch_event_wrap(&context->device, handle, &made, err);
-	return make_event(context, made, 0, rc, out, err);
+	return rc ? rc : make_event(context, made, 0, out, err);
 }
 
 struct bi_event *bi_event_retain(struct bi_event *event)
