@@ -218,10 +218,8 @@ static int find_bytes(struct bi_map *map)
 
 void bi_map_abandon(struct bi_map *map)
 {
-	struct bi_memory *copy = map->copy;
-
+	bi_memory_release(map->copy);
 	map->copy = NULL;
-	bi_memory_release(copy);
 }
 
 static int map_view(struct bi_map *map, struct bi_error *err)

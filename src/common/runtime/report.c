@@ -211,7 +211,7 @@ static void put_records(struct text *out, struct bi__report *report)
 		put(out, i ? ",\n    " : "\n    ");
 		put_record(out, &report->records[i]);
 	}
-	put(out, report->count ? "\n  ],\n  \"lost\": %" PRIu64 ",\n" : "],\n  \"lost\": %" PRIu64 ",\n", report->lost);
+	put(out, "%s],\n  \"lost\": %" PRIu64 ",\n", report->count ? "\n  " : "", report->lost);
 	pthread_mutex_unlock(&report->lock);
 }
 

@@ -113,10 +113,10 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 		rc = bi_event_wrap(context, (uintptr_t)exchange->event, &out->event, err);
 	if (!rc && exchange->stream)
 		rc = wrap_stream(context, exchange, &out->stream, err);
-	if (rc)
+	if (rc) {
 		bi_event_release(out->event);
-	if (rc)
 		out->event = NULL;
+	}
 	return rc;
 }
 

@@ -23,16 +23,13 @@ static int check_use(const struct bi_stream *stream, const struct bi_use *use, s
 
 static int check_uses(const struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err)
 {
-	int rc;
+	int rc = BI_OK;
 
 	if (!stream || (!uses && count))
 		return bi__fail(err, BI_EINVAL, "stream or uses is NULL");
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !rc; i++)
 		rc = check_use(stream, &uses[i], i, err);
-		if (rc)
-			return rc;
-	}
-	return bi__dispatch_alive(&stream->context->device, err);
+	return rc ? rc : bi__dispatch_alive(&stream->context->device, err);
 }
 
 /* Memories of uses, each once, in the order of their addresses. More memories take several steps. */
