@@ -364,7 +364,7 @@ int bi__cuda_copy_by_host(bi__cu_stream stream, void *dst, const void *src, size
  * opened, because both may wait for work of the device. bi__cuda_free_chunks waits for the work that uses the chunks.
  * The context must be current; to free, in a relaxed scope.
  */
-int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *err);
+int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable);
 void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable);
 
 /*

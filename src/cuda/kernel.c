@@ -115,8 +115,8 @@ static void prepare_shared(struct bi__cuda *cuda)
 		shared->kernels.is_prepared = 1;
 		if (load_kernels_locked(cuda, NULL))
 			load_kernels_locked(cuda, NULL);
-		if (bi__cuda_make_chunks(&shared->pageable, NULL))
-			bi__cuda_make_chunks(&shared->pageable, NULL);
+		if (bi__cuda_make_chunks(&shared->pageable))
+			bi__cuda_make_chunks(&shared->pageable);
 	}
 	pthread_mutex_unlock(&shared->kernels.lock);
 }

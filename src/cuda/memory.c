@@ -38,7 +38,6 @@ void bi__cuda_open_pool(struct bi__cuda *cuda)
 							   .location = { BI__CU_LOCATION_DEVICE, cuda->device } };
 	struct bi__cuda_scope scope;
 
-	cuda->pool = NULL;
 	if (!cuda->facts.memory_pools || !bi__cu->MemPoolCreate || !bi__cu->MemAllocFromPoolAsync ||
 	    !bi__cu->MemFreeAsync)
 		return;

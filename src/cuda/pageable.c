@@ -78,27 +78,27 @@ static int make_event(bi__cu_event *event, struct bi_error *err)
 }
 
 /* Makes the handles that earlier calls have not made. The context must be current. */
-static int make_pair(struct bi__cuda_chunk *pair, struct bi_error *err)
+static int make_pair(struct bi__cuda_chunk *pair)
 {
-	int rc = make_event(&pair->used, err);
+	int rc = make_event(&pair->used, NULL);
 
 	for (int i = 0; i < 2 && !rc; i++)
-		rc = make_event(&pair->passed[i], err);
+		rc = make_event(&pair->passed[i], NULL);
 	if (rc || pair->stream)
 		return rc;
-	return bi__cu_check(bi__cu->StreamCreate(&pair->stream, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate", err);
+	return bi__cu_check(bi__cu->StreamCreate(&pair->stream, BI__CU_STREAM_NON_BLOCKING), "cuStreamCreate", NULL);
 }
 
-int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable, struct bi_error *err)
+int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable)
 {
 	struct bi__cuda_scope scope;
-	int rc = bi__cuda_relax(&scope, err);
+	int rc = bi__cuda_relax(&scope, NULL);
 
 	if (rc)
 		return rc;
-	rc = alloc_chunks_locked(pageable, err);
+	rc = alloc_chunks_locked(pageable, NULL);
 	for (int i = BI__CUDA_CHUNKS; i < BI__CUDA_ALL_CHUNKS; i++) {
-		rc = rc ? rc : make_pair(&pageable->chunks[i], err);
+		rc = rc ? rc : make_pair(&pageable->chunks[i]);
 		pageable->chunks[i].is_unavailable = !pageable->chunks[i].stream;
 	}
 	bi__cuda_leave(&scope);
