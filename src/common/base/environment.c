@@ -10,27 +10,17 @@
 #include <unistd.h>
 #endif
 
+const char *bi__environment(const char *variable)
+{
 #ifdef __linux__
-/* The kernel's mark also covers file capabilities and security modules. */
-const char *bi__environment(const char *variable)
-{
+	/* The kernel's mark also covers file capabilities and security modules. */
 	return secure_getenv(variable);
-}
+#elif defined(_WIN32)
+	return getenv(variable);
 #else
-static int has_raised_rights(void)
-{
-#ifdef _WIN32
-	return 0;
-#else
-	return issetugid();
+	return issetugid() ? NULL : getenv(variable);
 #endif
 }
-
-const char *bi__environment(const char *variable)
-{
-	return has_raised_rights() ? NULL : getenv(variable);
-}
-#endif
 
 unsigned long long bi__environment_number(const char *variable, unsigned long long low, unsigned long long high,
 					  unsigned long long otherwise)

@@ -41,18 +41,7 @@ static int find_target(const char *path, int exists, char target[BI__PATH])
 		*at = '/';
 	return 1;
 }
-#else
-/* Writes the path of a file that is to be written, behind symbolic links. Returns false on failure. */
-static int find_target(const char *path, int exists, char target[BI__PATH])
-{
-	if (exists)
-		return realpath(path, target) != NULL;
-	errno = ENAMETOOLONG;
-	return snprintf(target, BI__PATH, "%s", path) < BI__PATH;
-}
-#endif
 
-#ifdef _WIN32
 FILE *bi__file_open_own(const char *directory, const char *path)
 {
 	(void)directory;
@@ -65,6 +54,15 @@ FILE *bi__file_create_own(const char *directory, char *path)
 	return bi__file_open_own(directory, path);
 }
 #else
+/* Writes the path of a file that is to be written, behind symbolic links. Returns false on failure. */
+static int find_target(const char *path, int exists, char target[BI__PATH])
+{
+	if (exists)
+		return realpath(path, target) != NULL;
+	errno = ENAMETOOLONG;
+	return snprintf(target, BI__PATH, "%s", path) < BI__PATH;
+}
+
 /* Returns a stream of the descriptor, which it closes if that fails. */
 static FILE *stream_of(int descriptor, const char *mode)
 {
