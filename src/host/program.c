@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/backend/kernel.h"
 #include "common/engine/workers.h"

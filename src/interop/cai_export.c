@@ -3,7 +3,6 @@
 
 #include "common/backend/dispatch.h"
 #include "common/view/export.h"
-#include "common/runtime/memory.h"
 #include "common/base/status.h"
 #include "interop/cai.h"
 #include "interop/place.h"

@@ -1,6 +1,5 @@
 #include "interop/place.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -12,7 +12,6 @@
 #include <dlfcn.h>
 #endif
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/environment.h"

@@ -9,7 +9,6 @@
 #include "common/base/status.h"
 #include "common/runtime/memory.h"
 #include "common/runtime/order.h"
-#include "common/runtime/stream.h"
 #include "common/view/view.h"
 
 static int check_destination(const struct bi_view *view, struct bi_error *err)

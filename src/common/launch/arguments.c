@@ -1,6 +1,4 @@
 /* Launches: the checks of grid and arguments, the order, and the call of the backend. */
-#include <string.h>
-
 #include "common/base/checked.h"
 #include "common/launch/launch.h"
 #include "common/runtime/fence.h"

@@ -118,25 +118,18 @@ static int build_program(struct bi_context *context, const struct bi_program_sou
 	return rc;
 }
 
-static const struct bi_program_source *read_source(const struct bi_program_source *source,
-						   struct bi_program_source *known, struct bi_error *err)
-{
-	static const struct bi__sized size = { "source", sizeof(*source),
-					       BI__SIZED_END(struct bi_program_source, log_capacity) };
-
-	return bi__sized_read(&size, source, known, err);
-}
-
 int bi_program_build(struct bi_context *context, const struct bi_program_source *source, struct bi_program **out,
 		     struct bi_error *err)
 {
+	static const struct bi__sized source_size = { "source", sizeof(*source),
+						      BI__SIZED_END(struct bi_program_source, log_capacity) };
 	struct bi_program_source known;
 	struct bi_program *program;
 	int rc;
 
 	if (bi__check_out(out, context && source, "context or source is NULL", err))
 		return BI_EINVAL;
-	source = read_source(source, &known, err);
+	source = bi__sized_read(&source_size, source, &known, err);
 	if (!source)
 		return BI_EINVAL;
 	program = malloc(sizeof(*program));

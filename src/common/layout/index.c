@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "common/layout/axes.h"
-#include "common/layout/layout.h"
 #include "common/base/status.h"
 
 int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct bi_error *err)

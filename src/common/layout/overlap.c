@@ -9,7 +9,6 @@
  */
 #include "common/base/checked.h"
 #include "common/layout/layout.h"
-#include "common/base/status.h"
 
 #define MAX_TERMS (2 * BI_MAX_NDIM + 1)
 #define MAX_WORK (1 << 20)

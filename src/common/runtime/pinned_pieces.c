@@ -6,7 +6,6 @@
 #include "common/runtime/fence.h"
 #include "common/runtime/memory.h"
 #include "common/runtime/order.h"
-#include "common/runtime/pool.h"
 #include "common/runtime/retire.h"
 
 /* A chunked copy uses two pieces, so the pieces of two copies are kept. */
