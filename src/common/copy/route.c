@@ -28,31 +28,28 @@ static uintptr_t address_of(const struct bi_memory *memory)
 }
 
 /*
- * Returns true if the two memories may contain the same byte. All memories with addresses share one address space. Two
- * memories without addresses can share bytes only if they have the same handle.
+ * Returns true if the two memories may contain the same byte. Then *distance is the bytes from byte 0 of `b` to byte 0
+ * of `a`. All memories with addresses share one address space. Two memories without addresses can share bytes only if
+ * they have the same handle.
  */
-static int shares_place(const struct bi_memory *a, const struct bi_memory *b)
+static int shares_place(const struct bi_memory *a, const struct bi_memory *b, int64_t *distance)
 {
-	if (a == b || (address_of(a) && address_of(b)))
-		return 1;
-	return !a->backend->cpu_addressable && !b->backend->cpu_addressable && a->block.handle == b->block.handle &&
-	       bi__same_space(a->context, b->context);
-}
+	uintptr_t first = address_of(a), second = address_of(b);
 
-/* Returns the bytes from byte 0 of `b` to byte 0 of `a`, for two memories for which shares_place is true. */
-static int64_t distance(const struct bi_memory *a, const struct bi_memory *b)
-{
-	if (address_of(a) && address_of(b))
-		return (int64_t)((uint64_t)address_of(a) - address_of(b));
-	return (int64_t)((uint64_t)a->block.origin - b->block.origin);
+	if (first && second) {
+		*distance = (int64_t)((uint64_t)first - second);
+		return 1;
+	}
+	*distance = (int64_t)((uint64_t)a->block.origin - b->block.origin);
+	return a == b || (!a->backend->cpu_addressable && !b->backend->cpu_addressable &&
+			  a->block.handle == b->block.handle && bi__same_space(a->context, b->context));
 }
 
 static int overlaps(const struct bi__job *job)
 {
-	const struct bi_memory *to = job->dst, *from = job->src;
+	int64_t distance;
 
-	return shares_place(to, from) &&
-	       bi__layout_overlap_at(&job->to, to == from ? 0 : distance(to, from), &job->from);
+	return shares_place(job->dst, job->src, &distance) && bi__layout_overlap_at(&job->to, distance, &job->from);
 }
 
 /* Returns true if both are device memories, and their contexts have different native contexts. */
