@@ -9,13 +9,13 @@
 #include "common/layout/layout.h"
 
 /*
- * Returns 1 if the layout has no elements. Such layouts may have arbitrary strides. Code that adds or multiplies
- * strides must skip such layouts, so that their offset never changes.
+ * Returns 1 if a layout of this shape has no elements. Such layouts may have arbitrary strides. Code that adds or
+ * multiplies strides must skip such layouts, so that their offset never changes.
  */
-static int is_empty(const struct bi_layout *layout)
+static int is_empty(int ndim, const int64_t *shape)
 {
-	for (int i = 0; i < layout->ndim; i++)
-		if (layout->shape[i] == 0)
+	for (int i = 0; i < ndim; i++)
+		if (shape[i] == 0)
 			return 1;
 	return 0;
 }
@@ -57,22 +57,6 @@ static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struc
 	return BI_OK;
 }
 
-/* Axes that are checked before they become those of a layout. */
-struct axes {
-	int ndim;
-	const int64_t *shape, *strides;
-};
-
-/* Returns BI_EOVERFLOW for a stride, or BI_OK if a later extent is 0: then strides do not matter. */
-static int refuse_stride(const struct axes *axes, int axis, struct bi_error *err)
-{
-	for (int i = axis + 1; i < axes->ndim; i++)
-		if (axes->shape[i] == 0)
-			return BI_OK;
-	return bi__fail(err, BI_EOVERFLOW, "strides[%d] = %" PRId64 ": offsets do not fit into 64 bits", axis,
-			axes->strides[axis]);
-}
-
 /*
  * Extends the range low..high, which holds the offsets of all elements, by an axis with at least one element. Returns 1
  * on overflow, or if the distance along the whole axis cannot be negated; else 0.
@@ -86,16 +70,17 @@ static inline int add_reach(int64_t extent, int64_t stride, int64_t *low, int64_
 }
 
 /* Checks that the offset of every byte fits into 64 bits, and that every stride can be negated. */
-static int check_reach(const struct axes *axes, uint32_t item_size, int64_t offset, struct bi_error *err)
+static int check_reach(int ndim, const int64_t *shape, const int64_t *strides, uint32_t item_size, int64_t offset,
+		       struct bi_error *err)
 {
 	int64_t low = offset, high = offset;
 
-	for (int i = 0; i < axes->ndim; i++) {
-		if (axes->shape[i] == 0)
-			return BI_OK;
-		if (add_reach(axes->shape[i], axes->strides[i], &low, &high))
-			return refuse_stride(axes, i, err);
-	}
+	if (is_empty(ndim, shape))
+		return BI_OK;
+	for (int i = 0; i < ndim; i++)
+		if (add_reach(shape[i], strides[i], &low, &high))
+			return bi__fail(err, BI_EOVERFLOW, "strides[%d] = %" PRId64 ": offsets do not fit into 64 bits",
+					i, strides[i]);
 	if (bi__add(high, item_size, &high))
 		return bi__fail(err, BI_EOVERFLOW, "offset %" PRId64 ": the last byte's offset is above %" PRId64,
 				offset, INT64_MAX);
@@ -139,10 +124,11 @@ static int check_type_and_shape(struct bi_dtype dtype, int ndim, const int64_t *
 
 int bi__layout_check(const struct bi_layout *layout, struct bi_error *err)
 {
-	const struct axes axes = { layout->ndim, layout->shape, layout->strides };
 	int rc = check_type_and_shape(layout->dtype, layout->ndim, layout->shape, err);
 
-	return rc ? rc : check_reach(&axes, layout->dtype.item_size, layout->offset, err);
+	return rc ? rc
+		  : check_reach(layout->ndim, layout->shape, layout->strides, layout->dtype.item_size, layout->offset,
+				err);
 }
 
 int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, const int64_t *shape,
@@ -162,7 +148,7 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 	}
 	/* A dense array at offset 0 needs no check: its size was checked above. */
 	if (strides != dense || offset)
-		rc = check_reach(&(struct axes){ ndim, shape, strides }, dtype.item_size, offset, err);
+		rc = check_reach(ndim, shape, strides, dtype.item_size, offset, err);
 	if (rc != BI_OK)
 		return rc;
 	set_shape(layout, ndim, shape, strides);
@@ -195,14 +181,14 @@ int64_t bi_layout_nbytes(const struct bi_layout *layout)
 int bi_layout_is_contiguous(const struct bi_layout *layout, char order)
 {
 	return (order == 'C' || order == 'F') &&
-	       (is_empty(layout) ||
+	       (is_empty(layout->ndim, layout->shape) ||
 		bi__is_dense(layout->shape, layout->strides, layout->ndim, layout->dtype.item_size, order));
 }
 
 void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *end)
 {
 	*first = *end = layout->offset;
-	if (is_empty(layout))
+	if (is_empty(layout->ndim, layout->shape))
 		return;
 	for (int i = 0; i < layout->ndim; i++)
 		*(layout->strides[i] < 0 ? first : end) += (layout->shape[i] - 1) * layout->strides[i];
@@ -320,7 +306,7 @@ int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err)
 	i = resolve_axis(axis, layout->ndim);
 	if (i < 0)
 		return bi__fail(err, BI_EINVAL, "axis is %d, not in %d..%d", axis, -layout->ndim, layout->ndim - 1);
-	if (layout->shape[i] > 1 && !is_empty(layout)) {
+	if (layout->shape[i] > 1 && !is_empty(layout->ndim, layout->shape)) {
 		layout->offset += (layout->shape[i] - 1) * layout->strides[i];
 		layout->strides[i] = -layout->strides[i];
 	}
@@ -425,7 +411,7 @@ int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 		rc = infer_shape(layout, ndim, shape, new_shape, err);
 	if (rc != BI_OK)
 		return rc;
-	if (is_empty(layout)) {
+	if (is_empty(layout->ndim, layout->shape)) {
 		fill_dense(ndim, new_shape, layout->dtype.item_size, new_strides);
 	} else {
 		drop_unit_axes(layout, &old);
@@ -514,7 +500,7 @@ int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error 
 	if (rc != BI_OK)
 		return rc;
 	fill_dense(field.ndim, field.shape, field.dtype.item_size, strides + layout->ndim);
-	if (!is_empty(layout))
+	if (!is_empty(layout->ndim, layout->shape))
 		layout->offset += field.offset;
 	set_shape(layout, ndim, shape, strides);
 	layout->dtype = field.dtype;
@@ -553,7 +539,7 @@ static int64_t resize_items(const struct bi_layout *layout, int64_t to, struct b
 		return bi__fail(err, BI_EDTYPE,
 				"dtype: items of %" PRId64 " bytes cannot become %" PRId64 " bytes with ndim %d", from,
 				to, layout->ndim);
-	if (layout->shape[last] != 1 && layout->strides[last] != from && !is_empty(layout))
+	if (layout->shape[last] != 1 && layout->strides[last] != from && !is_empty(layout->ndim, layout->shape))
 		return bi__fail(err, BI_EDTYPE,
 				"dtype: the last axis has stride %" PRId64 ", not the %" PRId64 " bytes of an item",
 				layout->strides[last], from);
