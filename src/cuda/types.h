@@ -78,7 +78,6 @@ enum bi__cu_constant {
 #define BI__CU_CONSTANT_ENUM(name, theirs, value) name = (value),
 	BI__CU_CONSTANTS(BI__CU_CONSTANT_ENUM)
 #undef BI__CU_CONSTANT_ENUM
-		BI__CU_CONSTANT_END
 };
 
 /* Special values of a stream handle. 0 is never used: its meaning depends on how the caller was compiled. */
