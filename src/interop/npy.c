@@ -175,15 +175,9 @@ int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, 
 	return rc;
 }
 
-/* The text in front of the elements. */
-struct header {
-	unsigned char *bytes;
-	size_t size;
-};
-
-/* Writes a view that is contiguous in C order. Nothing is written if its elements cannot be read. */
-static int write_dense(const struct bi_view *dense, const struct header *header, bi_npy_write_fn write, void *data,
-		       struct bi_error *err)
+/* Writes the header and a view that is contiguous in C order. Nothing is written if its elements cannot be read. */
+static int write_dense(const struct bi_view *dense, const unsigned char *header, size_t header_size,
+		       bi_npy_write_fn write, void *data, struct bi_error *err)
 {
 	struct bi_error told = no_error;
 	struct bi_layout layout;
@@ -195,7 +189,7 @@ static int write_dense(const struct bi_view *dense, const struct header *header,
 		return rc;
 	bi_view_layout(dense, &layout);
 	nbytes = (size_t)bi_layout_nbytes(&layout);
-	rc = write(data, header->bytes, header->size, &told);
+	rc = write(data, header, header_size, &told);
 	for (size_t done = 0; done < nbytes && !rc; done += part) {
 		part = nbytes - done < PART ? nbytes - done : PART;
 		told = no_error;
@@ -210,22 +204,23 @@ static int write_view(const struct bi_view *view, bi_npy_write_fn write, void *d
 {
 	struct bi_layout layout;
 	struct bi_view *dense;
-	struct header header = { NULL, 0 };
+	unsigned char *header = NULL;
+	size_t header_size = 0;
 	int rc;
 
 	if (!view || !write)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", view ? "write" : "view");
 	bi_view_layout(view, &layout);
-	rc = bi__npy_format(&layout, &header.bytes, &header.size, err);
+	rc = bi__npy_format(&layout, &header, &header_size, err);
 	if (rc)
 		return rc;
 	rc = bi__npy_is_fortran(&layout) ? bi_view_permute(view, NULL, &dense, err)
 					 : bi_view_contiguous(view, &dense, err);
 	if (!rc) {
-		rc = write_dense(dense, &header, write, data, err);
+		rc = write_dense(dense, header, header_size, write, data, err);
 		bi_view_release(dense);
 	}
-	free(header.bytes);
+	free(header);
 	return rc;
 }
 
