@@ -85,8 +85,9 @@ BI_API void bi_program_release(struct bi_program *program);
 
 /*
  * Finds the kernel that BI_KERNEL(name, ...) or BI_GROUP_KERNEL(name, ...) defines. BI_EINVAL: there is none, the name
- * has more than 200 characters, or the parameters are not known or too many. Several threads may launch one kernel. A
- * CUDA driver that loads code lazily may block here as in bi_program_build. Owned.
+ * has more than 200 characters, or the parameters are not known, too many, or described in a way that kernel.h of this
+ * version does not have. Several threads may launch one kernel. A CUDA driver that loads code lazily may block here as
+ * in bi_program_build. Owned.
  */
 BI_API int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel **out, struct bi_error *err);
 BI_API struct bi_kernel *bi_kernel_retain(struct bi_kernel *kernel);

@@ -114,29 +114,78 @@ void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
 	free(unloaded);
 }
 
-/* Takes the parameters from ".b8 bi_parameters_NAME[BYTES] = {1, 2, ...}". Without it, out->parameters stays NULL. */
+/* Returns the first place of a label, which begins with a space, outside of comments; or NULL. */
+static const char *find_label(const char *ptx, const char *label, size_t length)
+{
+	while (*ptx && strncmp(ptx, label, length) != 0) {
+		if (!strncmp(ptx, "//", 2)) {
+			ptx += strcspn(ptx, "\n");
+		} else if (!strncmp(ptx, "/*", 2)) {
+			ptx = strstr(ptx + 2, "*/");
+			if (!ptx)
+				return NULL;
+			ptx += 2;
+		} else {
+			ptx += 1 + strcspn(ptx + 1, " /");
+		}
+	}
+	return *ptx ? ptx : NULL;
+}
+
+/* Reads "{1, 2, ...}". Numbers that are missing are 0. Returns true if the text is a list of at most `nbytes` bytes. */
+static int read_bytes(const char *at, unsigned char *bytes, size_t nbytes)
+{
+	char *end;
+
+	for (size_t i = 0; i < nbytes && (*at == '{' || *at == ','); i++) {
+		unsigned long value = strtoul(at + 1, &end, 10);
+
+		if (end == at + 1 || value > UINT8_MAX)
+			return 0;
+		bytes[i] = (unsigned char)value;
+		at = end;
+	}
+	return *at == '}';
+}
+
+#define COMPILE_AGAIN "compile the kernel with the kernel.h of this version"
+
+/*
+ * Takes the parameters from ".b8 bi_parameters_NAME[BYTES] = {1, 2, ...}". Without it, out->parameters stays NULL. The
+ * text is not trusted: the last entry of the table, and no other one, must be an end. bi_kernel_get checks the others.
+ */
 static int read_table(const char *ptx, const char *name, struct bi__kernel *out, struct bi_error *err)
 {
 	char label[BI__KERNEL_NAME_MAX + 32];
 	size_t nbytes, length = (size_t)snprintf(label, sizeof(label), " bi_parameters_%s[", name);
-	const char *found = strstr(ptx, label);
-	unsigned char *bytes;
+	const char *found = find_label(ptx, label, length);
+	struct bi_parameter *table;
+	unsigned count;
 	char *at;
 
 	if (!found)
 		return BI_OK;
 	nbytes = strtoul(found + length, &at, 10);
 	at += strcspn(at, "{;");
-	if (!nbytes || nbytes % sizeof(struct bi_parameter) || *at != '{')
+	if (*at != '{')
 		return BI_OK;
-	/* An entry of zeros ends the table, also one that is cut. */
-	bytes = calloc(1, nbytes + sizeof(struct bi_parameter));
-	if (!bytes)
+	if (nbytes < 2 * sizeof(*table) || nbytes % sizeof(*table) || nbytes > (BI_MAX_ARGUMENTS + 1) * sizeof(*table))
+		return bi__fail(err, BI_EINVAL,
+				"the table of parameters of kernel '%s' has %zu bytes: %zu for each of 1 to %d "
+				"parameters and %zu more are expected; " COMPILE_AGAIN,
+				name, nbytes, sizeof(*table), BI_MAX_ARGUMENTS, sizeof(*table));
+	table = calloc(1, nbytes);
+	if (!table)
 		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
-	for (size_t i = 0; i < nbytes && (*at == '{' || *at == ','); i++)
-		bytes[i] = (unsigned char)strtoul(at + 1, &at, 10);
-	out->parameters = (struct bi_parameter *)(void *)bytes;
-	out->count = bi__kernel_parameters(out->parameters);
+	count = (unsigned)(nbytes / sizeof(*table)) - 1;
+	if (!read_bytes(at, (unsigned char *)table, nbytes) || table[count].kind || table[count].size > 1 ||
+	    bi__kernel_parameters(table) != count) {
+		free(table);
+		return bi__fail(err, BI_EINVAL,
+				"the table of parameters of kernel '%s' in the PTX is malformed: " COMPILE_AGAIN, name);
+	}
+	out->parameters = table;
+	out->count = count;
 	return BI_OK;
 }
 

@@ -1,9 +1,12 @@
 /* Programs and kernels: building, finding and releasing them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/sized.h"
 #include "common/launch/launch.h"
+
+#define MOST_RANK 6 /* of BI_STRIDED_IN and its like */
 
 static const char *const preamble[] = {
 #include "common/launch/generated/preamble.inc"
@@ -183,6 +186,51 @@ static void free_kernel(struct bi_kernel *kernel)
 	free(kernel);
 }
 
+/* Checks what a table says of one parameter. Tables are made outside of the library, and may be of another version. */
+static int check_parameter(const struct bi_parameter *parameter, unsigned index, const char *kernel,
+			   struct bi_error *err)
+{
+	const int is_strided = parameter->kind == BI_PARAMETER_STRIDED;
+	const int is_array = is_strided || parameter->kind == BI_PARAMETER_ARRAY;
+	const char type_class = parameter->type_class;
+	char fault[48] = "";
+
+	if (!memchr(parameter->name, '\0', sizeof(parameter->name)))
+		snprintf(fault, sizeof(fault), "a name of more than %zu characters", sizeof(parameter->name) - 1);
+	else if (parameter->kind < BI_PARAMETER_ARRAY || parameter->kind > BI_PARAMETER_LOCAL)
+		snprintf(fault, sizeof(fault), "the unknown kind %u", parameter->kind);
+	else if (!parameter->size)
+		snprintf(fault, sizeof(fault), "a type of 0 bytes");
+	else if (type_class && type_class != 'i' && type_class != 'f')
+		snprintf(fault, sizeof(fault), "the type class %d", type_class);
+	else if (type_class && parameter->size & (parameter->size - 1))
+		snprintf(fault, sizeof(fault), "a number of %u bytes, no power of two", parameter->size);
+	else if (parameter->access > BI_ACCESS_READ_WRITE || (parameter->access != 0) != is_array)
+		snprintf(fault, sizeof(fault), "the access %u", parameter->access);
+	else if (parameter->rank > MOST_RANK || (parameter->rank != 0) != is_strided)
+		snprintf(fault, sizeof(fault), "the rank %u", parameter->rank);
+	if (!*fault)
+		return BI_OK;
+	return bi__fail(err, BI_EINVAL,
+			"parameter %u ('%.39s') of kernel '%s' has %s: compile the kernel with the kernel.h of this "
+			"version",
+			index, parameter->name, kernel, fault);
+}
+
+/* Checks the parameters of a kernel that the backend has found. */
+static int check_parameters(const struct bi_kernel *kernel, struct bi_error *err)
+{
+	const unsigned count = kernel->kernel.count;
+	int rc = BI_OK;
+
+	if (count > BI_MAX_ARGUMENTS)
+		return bi__fail(err, BI_EINVAL, "kernel '%s' has %u parameters, and the limit is %d", kernel->name,
+				count, BI_MAX_ARGUMENTS);
+	for (unsigned i = 0; i < count && !rc; i++)
+		rc = check_parameter(&kernel->kernel.parameters[i], i, kernel->name, err);
+	return rc;
+}
+
 int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel **out, struct bi_error *err)
 {
 	struct bi_kernel *kernel;
@@ -201,9 +249,8 @@ int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel
 		free_kernel(kernel);
 		return rc;
 	}
-	if (kernel->kernel.count > BI_MAX_ARGUMENTS) {
-		rc = bi__fail(err, BI_EINVAL, "kernel '%s' has %u parameters, and the limit is %d", name,
-			      kernel->kernel.count, BI_MAX_ARGUMENTS);
+	rc = check_parameters(kernel, err);
+	if (rc) {
 		bi_kernel_release(kernel);
 		return rc;
 	}

@@ -1,7 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "programs.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "buffer_interface/kernel.h"
@@ -28,7 +27,7 @@ const char *kernel_text(void)
 	return text;
 }
 
-static void print_table(FILE *file, const struct bi_host_kernel *kernel)
+void print_table(FILE *file, const struct bi_host_kernel *kernel)
 {
 	const unsigned char *bytes = (const unsigned char *)kernel->parameters;
 	size_t nbytes = sizeof(*kernel->parameters);

@@ -2,6 +2,8 @@
 #ifndef BI_TESTS_LAUNCH_PROGRAMS_H
 #define BI_TESTS_LAUNCH_PROGRAMS_H
 
+#include <stdio.h>
+
 #include "buffer_interface/launch.h"
 #include "fixture.h"
 
@@ -13,6 +15,8 @@ const char *kernel_text(void);
  * runs C functions for their entries.
  */
 int takes_simulated_images(const struct bi_context *context);
+/* Prints PTX with the entry of a kernel and the table of its parameters. */
+void print_table(FILE *file, const struct bi_host_kernel *kernel);
 /* Returns true if the device runs what a compiler makes of the text. Other devices run the C functions. */
 int runs_text(const struct bi_context *context);
 

@@ -1,10 +1,12 @@
 /* Launches and programs that are refused, and the message of each. Nothing is enqueued, and nothing leaks. */
+#define _POSIX_C_SOURCE 200809L
 #include "programs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "buffer_interface/binding.h"
+#include "buffer_interface/kernel.h"
 #include "opencl_driver.h"
 #include "opencl_layer/layer.h"
 
@@ -591,6 +593,124 @@ static void test_cuda(void **state)
 	free_good(&good);
 }
 
+static const char *const compile_again = "compile the kernel with the kernel.h of this version";
+
+static void refuse_kernel(const struct bi_program_source *source, const char *reason)
+{
+	struct bi_kernel *kernel = STALE(struct bi_kernel);
+	struct bi_program *program;
+
+	OK(bi_program_build(fixture.context, source, &program, &error));
+	REFUSED_FOR(BI_EINVAL, reason, bi_kernel_get(program, "step", &kernel, &error));
+	assert_null(kernel);
+	assert_non_null(strstr(error.message, "'step'"));
+	assert_non_null(strstr(error.message, compile_again));
+	bi_program_release(program);
+}
+
+/* Tables of parameters that kernel.h does not make, in PTX and in a function. */
+static void test_wrong_parameters(void **state)
+{
+	static const struct {
+		struct bi_parameter parameter;
+		const char *reason;
+	} wrong[] = {
+		{ { "a", 0, BI_PARAMETER_LOCAL, 0, 0, 0 }, "parameter 1 ('a') of kernel 'step' has a type of 0 bytes" },
+		{ { "a", 0, BI_PARAMETER_VALUE, 0, 0, 0 }, "a type of 0 bytes" },
+		{ { "a", 6, BI_PARAMETER_ARRAY, 1, 0, 'i' }, "a number of 6 bytes" },
+		{ { "a", 4, 200, 0, 0, 0 }, "the unknown kind 200" },
+		{ { "a", 4, BI_PARAMETER_ARRAY, 0, 0, 'i' }, "the access 0" },
+		{ { "a", 4, BI_PARAMETER_ARRAY, 4, 0, 'i' }, "the access 4" },
+		{ { "a", 4, BI_PARAMETER_VALUE, 1, 0, 'i' }, "the access 1" },
+		{ { "a", 4, BI_PARAMETER_STRIDED, 1, 0, 'i' }, "the rank 0" },
+		{ { "a", 4, BI_PARAMETER_STRIDED, 1, 7, 'i' }, "the rank 7" },
+		{ { "a", 4, BI_PARAMETER_ARRAY, 1, 1, 'i' }, "the rank 1" },
+		{ { "a", 4, BI_PARAMETER_VALUE, 0, 0, 'x' }, "the type class 120" },
+		{ { "1234567890123456789012345678901234567890", 4, BI_PARAMETER_VALUE, 0, 0, 'i' },
+		  "('123456789012345678901234567890123456789') of kernel 'step' has a name of more than 39 "
+		  "characters" },
+	};
+	struct bi_parameter table[3] = { { "b", 4, BI_PARAMETER_ARRAY, 2, 0, 'i' } };
+	const struct bi_host_kernel function = { "step", table, 0, suite_source().functions[1]->run };
+	const struct bi_host_kernel *const functions[] = { &function };
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	char image[4096];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++) {
+		table[1] = wrong[i].parameter;
+		source.image = NULL;
+		source.functions = functions;
+		source.function_count = 1;
+		if (runs_functions())
+			refuse_kernel(&source, wrong[i].reason);
+		if (takes_simulated_images(fixture.context)) {
+			FILE *file = fmemopen(image, sizeof(image), "w");
+
+			assert_non_null(file);
+			fputs(".version 7.0\n.target sm_80\n", file);
+			print_table(file, &function);
+			fclose(file);
+			source.image = image;
+			source.functions = NULL;
+			refuse_kernel(&source, wrong[i].reason);
+		}
+	}
+}
+
+#define STEP_PTX(table) ".version 7.0\n.target sm_80\n" table "\n.visible .entry bi_kernel_step(\n)\n"
+#define STEP_TABLE(text) STEP_PTX(".visible .global .align 4 .b8 bi_parameters_step[" text ";")
+#define ZEROS_39 "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+#define ONE_VALUE "96] = {97," ZEROS_39 "4,0,0,0,3,0,0,105}" /* the compiler leaves out the zeros at the end */
+
+static void test_wrong_tables_in_ptx(void **state)
+{
+	static const struct {
+		const char *image, *reason;
+	} wrong[] = {
+		{ STEP_TABLE("-16] = {65}"), "bytes: 48 for each of 1 to 32 parameters and 48 more are expected" },
+		{ STEP_TABLE("99999999999999999999] = {65}"), "bytes: 48 for each" },
+		{ STEP_TABLE("1632] = {65}"), "has 1632 bytes: 48 for each" },
+		{ STEP_TABLE("97] = {65}"), "has 97 bytes: 48 for each" },
+		{ STEP_TABLE("48] = {0}"), "has 48 bytes: 48 for each" },
+		{ STEP_TABLE("] = {65}"), "has 0 bytes: 48 for each" },
+		{ STEP_TABLE("96] = {0}"), "is malformed" },
+		{ STEP_TABLE("96] = {}"), "is malformed" },
+		{ STEP_TABLE("96] = {1, x}"), "is malformed" },
+		{ STEP_TABLE("144] = {97," ZEROS_39 "4,0,0,0,3,0,0,105}"), "is malformed" }, /* an end too early */
+		{ STEP_TABLE("96] = {353," ZEROS_39 "4,0,0,0,3,0,0,105}"), "is malformed" },
+		{ STEP_TABLE("96] = {97," ZEROS_39 "4,0,0,0,3,0,0,105," ZEROS_39 "0,2}"), "is malformed" },
+		{ STEP_TABLE("96] = {97," ZEROS_39 "4,0,0,0,3,0,0,105," ZEROS_39 "0,0,0,0,0,3}"), "is malformed" },
+		{ STEP_TABLE("96] = {97," ZEROS_39 "4,0,0,0,3,0,0,105," ZEROS_39 "0,0,0,0,0,0,0,0,0,0}"),
+		  "is malformed" },
+	};
+	static const char *const right[] = {
+		STEP_TABLE(ONE_VALUE),
+		STEP_PTX("// .b8 bi_parameters_step[-16] = {65};\n.global .b8 bi_parameters_step[" ONE_VALUE ";"),
+		STEP_PTX("/* .b8 bi_parameters_step[7] = {65};\n*/.global .b8 bi_parameters_step[" ONE_VALUE ";"),
+	};
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+
+	(void)state;
+	if (!takes_simulated_images(fixture.context))
+		return;
+	for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++) {
+		source.image = wrong[i].image;
+		refuse_kernel(&source, wrong[i].reason);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(right); i++) {
+		source.image = right[i];
+		OK(bi_program_build(fixture.context, &source, &program, &error));
+		OK(bi_kernel_get(program, "step", &kernel, &error));
+		bi_program_release(program);
+		REFUSED_FOR(BI_EINVAL, "kernel 'step' takes 1 arguments, not 0",
+			    bi_launch(kernel, NULL, &grid8, NULL, 0, &error));
+		bi_kernel_release(kernel);
+	}
+}
+
 #define LIMITED_PTX \
 	".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bi_kernel_reverse(\n)\n.maxntid 64, 1, 1\n" \
 	"{\n.shared .align 4 .b8 own[1024];\n}\n"
@@ -701,6 +821,8 @@ int refusals_group(void)
 		TEST(test_two_devices_of_a_context),
 		TEST(test_grids),
 		TEST(test_cuda),
+		TEST(test_wrong_parameters),
+		TEST(test_wrong_tables_in_ptx),
 		TEST(test_limits_of_a_cuda_kernel),
 		TEST(test_a_group_of_few_threads),
 		TEST(test_local_memory),
