@@ -560,6 +560,13 @@ class BadUsageTest(BiTest):
                 self.assertTrue(said.startswith('bi: --slice "%s' % text[:24]), said)
         self.succeed("copy", self.input, self.path("out.npy"), "--slice", ":99999999999999999999", "--device", "host")
 
+    def test_numbers_beyond_64(self):
+        for ones in ("1," * 64 + "1", "(%s1)" % ("1," * 64)):
+            self.refuse(USAGE, "more than 64 numbers", "show", "--shape", ones)
+        for ones in ("1," * 63 + "1", "(%s)" % ("1," * 64)):
+            self.succeed("show", "--shape", ones)
+        self.refuse(USAGE, "')' is expected", "show", "--shape", "(%s1" % ("1," * 63))
+
     def test_transposes(self):
         for text, reason in [("0", "names 1 axis, the array has 2$"), ("0,0", "axis 0 is repeated"),
                              ("0,2", "there is no axis 2; the array has 2 axes$"), ("0,-3", "no axis -3"),

@@ -129,7 +129,7 @@ int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, st
 {
 	struct scan scan = { text, text + strlen(text) };
 	enum scan_number found = SCAN_INTEGER;
-	int open = scan_take(&scan, '('), comma = 1;
+	int open = scan_take(&scan, '('), comma = 1, is_closed;
 
 	for (*count = 0; comma && *count < BI_MAX_NDIM; ++*count) {
 		int rc = read_listed(&scan, &values[*count], &found, err);
@@ -140,12 +140,13 @@ int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, st
 			break;
 		comma = scan_take(&scan, ',');
 	}
-	if (open && !scan_take(&scan, ')'))
-		return fail_unreadable(&scan, "')'", err);
-	if (scan_done(&scan) && (open || *count))
+	is_closed = !open || scan_take(&scan, ')');
+	if (is_closed && scan_done(&scan) && (open || *count))
 		return BI_OK;
-	if (*count == BI_MAX_NDIM)
+	if (*count == BI_MAX_NDIM && comma && !(open && is_closed))
 		return fail(err, BI_EINVAL, "more than %d numbers", BI_MAX_NDIM);
+	if (!is_closed)
+		return fail_unreadable(&scan, "')'", err);
 	return fail_unreadable(&scan, comma ? "an integer" : "','", err);
 }
 
