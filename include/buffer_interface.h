@@ -246,7 +246,7 @@ struct bi_layout {
 	struct bi_dtype dtype;
 	int32_t ndim;                   /* 0..BI_MAX_NDIM */
 	uint32_t descr_length;
-	const char *descr;              /* text of a structured type, borrowed, may lack a final NUL; or NULL */
+	const char *descr;              /* text of a structured type in UTF-8, borrowed, may lack a final NUL; or NULL */
 	int64_t offset;                 /* bytes from the start of the memory to element [0, ..., 0] */
 	int64_t shape[BI_MAX_NDIM];     /* each >= 0 */
 	int64_t strides[BI_MAX_NDIM];   /* bytes, any sign, 0 allowed */
@@ -362,7 +362,7 @@ BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype
 /*
  * Reads a descr text (a Python list of fields: "[('x', '<f4'), ('n', '<i2', (3,))]") and writes a VOID type that has
  * the size of all fields together. bi_layout_reinterpret, or the members descr and descr_length, give a layout the
- * fields. BI_EDTYPE: the text is no list of fields. BI_EOVERFLOW: the size does not fit.
+ * fields. BI_EDTYPE: the text is no list of fields, or is not UTF-8. BI_EOVERFLOW: the size does not fit.
  */
 BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct bi_error *err);
 

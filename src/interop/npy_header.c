@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/base/utf8.h"
 #include "common/layout/descr.h"
 
 #define MAGIC "\x93NUMPY"
@@ -67,32 +68,14 @@ int bi__npy_fail_truncated(size_t header_size, int64_t held, struct bi_error *er
 			header_size, held);
 }
 
-/* Returns the number of bytes of the UTF-8 character at `at`, or 0 if the bytes are not UTF-8. */
-static size_t character_size(const char *at, const char *end)
-{
-	const unsigned char *byte = (const unsigned char *)at, lead = *byte;
-	const size_t size = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-
-	if (size > (size_t)(end - at) || lead > 0xf4)
-		return 0;
-	for (size_t i = 1; i < size; i++)
-		if ((byte[i] & 0xc0) != 0x80)
-			return 0;
-	/* Too long, a surrogate, above U+10FFFF. */
-	if ((lead == 0xe0 && byte[1] < 0xa0) || (lead == 0xed && byte[1] > 0x9f) || (lead == 0xf0 && byte[1] < 0x90) ||
-	    (lead == 0xf4 && byte[1] > 0x8f))
-		return 0;
-	return size;
-}
-
-static int check_utf8(const char *text, size_t length, const char *what, struct bi_error *err)
+static int check_utf8(const char *text, size_t length, struct bi_error *err)
 {
 	size_t size;
 
 	for (const char *at = text; at < text + length; at += size) {
-		size = character_size(at, text + length);
+		size = bi__utf8_size(at, text + length);
 		if (!size)
-			return bi__fail(err, BI_EINVAL, "%s: byte %td is not UTF-8", what, at - text);
+			return bi__fail(err, BI_EINVAL, "header: byte %td is not UTF-8", at - text);
 	}
 	return BI_OK;
 }
@@ -224,19 +207,17 @@ static int read_extent(struct reader *in, int64_t *extent)
 {
 	const int is_negative = accept_text(in, "-");
 	const char *start = in->at;
-	int is_too_large = 0;
+	int rc = bi__descr_read_extent(&in->at, in->end, extent);
+	int length = in->at - start < 40 ? (int)(in->at - start) : 40;
 
-	for (*extent = 0; in->at < in->end && *in->at >= '0' && *in->at <= '9'; in->at++)
-		if (!is_too_large)
-			is_too_large = bi__mul(*extent, 10, extent) || bi__add(*extent, *in->at - '0', extent);
-	if (in->at == start)
-		return fail_expected(in, "an extent");
+	if (rc == BI_EINVAL)
+		return fail_expected(in, in->at < in->end && *in->at == '0' ? "an extent without leading zeros"
+									    : "an extent");
 	if (is_negative)
-		return bi__fail(in->err, BI_EINVAL, "header: negative extent -%.*s in the shape",
-				(int)(in->at - start < 40 ? in->at - start : 40), start);
-	if (is_too_large)
+		return bi__fail(in->err, BI_EINVAL, "header: negative extent -%.*s in the shape", length, start);
+	if (rc)
 		return bi__fail(in->err, BI_EOVERFLOW, "header: extent %.*s is too large; the limit is %" PRId64,
-				(int)(in->at - start < 40 ? in->at - start : 40), start, INT64_MAX);
+				length, start, INT64_MAX);
 	/* NumPy wrote long integers of Python 2 in this way. */
 	if (in->version < 3 && in->at < in->end && *in->at == 'L')
 		in->at++;
@@ -354,7 +335,7 @@ static int decode_text(const unsigned char *bytes, size_t *length, int version, 
 		*length = from_latin1(bytes, *length, text);
 	} else {
 		memcpy(text, bytes, *length);
-		rc = check_utf8(text, *length, "header", err);
+		rc = check_utf8(text, *length, err);
 	}
 	if (!rc && memchr(text, '\0', *length))
 		rc = bi__fail(err, BI_EINVAL, "header: the text contains a NUL");
@@ -408,9 +389,7 @@ static int print_descr(const struct bi_layout *layout, char *text, size_t *used,
 			*used += (size_t)sprintf(text + *used, "'%s'", typestr);
 		return rc;
 	}
-	rc = check_utf8(at, layout->descr_length, "descr", err);
-	if (!rc)
-		rc = bi__descr_print(&at, at + layout->descr_length, text + *used, &room, &item_size, err);
+	rc = bi__descr_print(&at, at + layout->descr_length, text + *used, &room, &item_size, err);
 	*used += room;
 	return rc;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer_interface/binding.h"
 #include "layout_reference.h"
 
 static const char record[] =
@@ -114,6 +115,79 @@ static void names_have_the_escapes_of_repr(void **state)
 	}
 }
 
+static struct bi_layout with_descr(uint32_t item_size, const char *descr, size_t length)
+{
+	const struct bi_dtype dtype = { item_size, 1, BI_VOID, 0 };
+	struct bi_layout layout;
+
+	assert_int_equal(bi_layout_init(&layout, dtype, 0, NULL, NULL, 0, NULL), BI_OK);
+	layout.descr = descr;
+	layout.descr_length = (uint32_t)length;
+	return layout;
+}
+
+/* A name is searched without the characters that follow a NUL. */
+static void a_text_has_no_nul(void **state)
+{
+	static const char name[] = "[('x\0bcdefg\0\0\0\0\0\0\0\0', '|S3')]", behind[] = "[('x', '|S3')]\0 more";
+	struct bi_layout layout = with_descr(3, name, sizeof(name) - 1);
+	char *wanted = malloc(2);
+
+	(void)state;
+	assert_non_null(wanted);
+	memcpy(wanted, "x", 2);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, wanted, &err), BI_EDTYPE);
+	free(wanted);
+	layout = with_descr(3, behind, sizeof(behind) - 1);
+	ASSERT_UNTOUCHED(&layout, bi_layout_field(&layout, "x", &err), BI_EDTYPE);
+	layout.descr_length = (uint32_t)strlen(behind);
+	assert_int_equal(bi_layout_field(&layout, "x", NULL), BI_OK);
+}
+
+/* The text of a view has the length that the layout says. */
+static void a_view_has_the_whole_text(void **state)
+{
+	static const char text[] = "[('x', '|S3')]\0 more";
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_layout layout = with_descr(3, text, sizeof(text) - 1), made;
+	struct bi_context *context;
+	struct bi_error err;
+	struct bi_view *view;
+	char memory[3];
+
+	(void)state;
+	assert_int_equal(bi_context_shared("host", &context, &err), BI_OK);
+	assert_int_equal(bi_view_wrap_at(context, (uintptr_t)memory, &foreign, &layout, &view, &err), BI_EDTYPE);
+	assert_string_equal(err.message, "descr: the end of the text is expected at byte 14");
+	layout = with_descr(3, text, strlen(text));
+	assert_int_equal(bi_view_wrap_at(context, (uintptr_t)memory, &foreign, &layout, &view, &err), BI_OK);
+	bi_view_layout(view, &made);
+	assert_string_equal(made.descr, text);
+	assert_int_equal(made.descr_length, strlen(text));
+	bi_view_release(view);
+	bi_context_release(context);
+}
+
+/* The text is passed on in JSON and to Python, which read UTF-8 only. */
+static void a_text_is_utf8(void **state)
+{
+	static const char *const wrong[] = { "\xff", "\x80", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80" };
+	struct bi_error err;
+	struct bi_dtype dtype;
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++) {
+		snprintf(text, sizeof(text), "[('a%s', '|u1')]", wrong[i]);
+		assert_int_equal(bi_dtype_parse_descr(text, &dtype, &err), BI_EDTYPE);
+		assert_string_equal(err.message, "descr: byte 4 is not UTF-8: write the text in UTF-8");
+		snprintf(text, sizeof(text), "[(('%s', 'a'), '|u1')]", wrong[i]);
+		assert_int_equal(bi_dtype_parse_descr(text, &dtype, &err), BI_EDTYPE);
+		assert_string_equal(err.message, "descr: byte 4 is not UTF-8: write the text in UTF-8");
+	}
+	assert_int_equal(bi_dtype_parse_descr("[('\xc3\xa9\xf0\x9f\x98\x80', '|u1')]", &dtype, &err), BI_OK);
+}
+
 static void fields_cannot_have_too_many_dimensions(void **state)
 {
 	static const char descr[] = "[('a', '|u1', (1, 1, 1))]";
@@ -161,6 +235,9 @@ int main(void)
 		cmocka_unit_test(field_matches_the_reference),
 		cmocka_unit_test(fields_lead_into_nested_structures),
 		cmocka_unit_test(names_have_the_escapes_of_repr),
+		cmocka_unit_test(a_text_has_no_nul),
+		cmocka_unit_test(a_view_has_the_whole_text),
+		cmocka_unit_test(a_text_is_utf8),
 		cmocka_unit_test(fields_cannot_have_too_many_dimensions),
 		cmocka_unit_test(reinterpret_checks_the_descr),
 	};

@@ -215,7 +215,8 @@ static void test_refusals(void **state)
 	refuse(BI_EINVAL, "comma", ENTRY("'<i4'", "False", "(3)"));
 	refuse(BI_EINVAL, "True or False", ENTRY("'<i4'", "None", "(3,)"));
 	refuse(BI_EINVAL, "','", ENTRY("'<i4'", "False", "(3LL,)"));
-	refuse(BI_EINVAL, "an extent", ENTRY("'<i4'", "False", "(L,)"));
+	refuse(BI_EINVAL, "an extent is expected at \"L,)", ENTRY("'<i4'", "False", "(L,)"));
+	refuse(BI_EINVAL, "an extent without leading zeros is expected at \"03,)", ENTRY("'<i4'", "False", "(03,)"));
 	refuse(BI_EINVAL, "twice", "{'shape': (), 'shape': ()}");
 	refuse(BI_EDTYPE, "objects", ENTRY("'|O'", "False", "(3,)"));
 	refuse(BI_EDTYPE, "objects", ENTRY("[('a', '|O')]", "False", "(3,)"));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/base/utf8.h"
 #include "common/layout/dtype.h"
 
 /* The translation of a text. Counts all bytes, and writes those that fit. */
@@ -176,12 +177,13 @@ static int skip_escape(const struct reader *in, const char **at)
 
 static int read_string(struct reader *in, struct literal *out)
 {
-	char quote = peek_character(in), last = in->notation == BI__DESCR_JSON ? ' ' : '\0';
+	char quote = peek_character(in), first = in->notation == BI__DESCR_JSON ? ' ' : '\1';
+	size_t size;
 
 	if (!quote || !strchr(notations[in->notation].quotes, quote))
 		return fail_expected(in, "a string");
 	out->start = ++in->at;
-	for (; in->at < in->end && *in->at != '\n' && (unsigned char)*in->at >= last; in->at++) {
+	for (; in->at < in->end && *in->at != '\n' && (unsigned char)*in->at >= first; in->at += size) {
 		if (*in->at == quote) {
 			out->end = in->at++;
 			return BI_OK;
@@ -190,6 +192,10 @@ static int read_string(struct reader *in, struct literal *out)
 			return fail_expected(in, in->notation == BI__DESCR_JSON
 							 ? "a character after a backslash"
 							 : "one of \\ ' \" n r t, or x, u, U and digits, after a backslash");
+		size = bi__utf8_size(in->at, in->end);
+		if (!size)
+			return bi__fail(in->err, BI_EDTYPE, "descr: byte %td is not UTF-8: write the text in UTF-8",
+					in->at - in->text);
 	}
 	return fail_expected(in, "the end of the string");
 }
@@ -338,18 +344,33 @@ static int read_name(struct reader *in, struct literal *name)
 	return rc;
 }
 
+int bi__descr_read_extent(const char **at, const char *end, int64_t *out)
+{
+	const char *start = *at, *digit = start;
+	int is_too_large = 0;
+
+	for (*out = 0; digit < end && *digit >= '0' && *digit <= '9'; digit++)
+		if (!is_too_large)
+			is_too_large = bi__mul(*out, 10, out) || bi__add(*out, *digit - '0', out);
+	if (digit == start || (*start == '0' && digit > start + 1))
+		return BI_EINVAL;
+	*at = digit;
+	return is_too_large ? BI_EOVERFLOW : BI_OK;
+}
+
 static int read_extent(struct reader *in, int64_t *out)
 {
-	char first = peek_character(in);
-	const char *start = in->at;
+	const char *start;
+	int rc;
 
-	*out = 0;
-	for (; in->at < in->end && *in->at >= '0' && *in->at <= '9'; in->at++)
-		if (bi__mul(*out, 10, out) || bi__add(*out, *in->at - '0', out))
-			return bi__fail(in->err, BI_EOVERFLOW, "descr: the extent at byte %td is above %" PRId64,
-					start - in->text, INT64_MAX);
-	if (in->at == start || (first == '0' && in->at > start + 1))
-		return fail_expected(in, "an extent");
+	peek_character(in);
+	start = in->at;
+	rc = bi__descr_read_extent(&in->at, in->end, out);
+	if (rc == BI_EOVERFLOW)
+		return bi__fail(in->err, rc, "descr: the extent at byte %td is above %" PRId64, start - in->text,
+				INT64_MAX);
+	if (rc)
+		return fail_expected(in, peek_character(in) == '0' ? "an extent without leading zeros" : "an extent");
 	return BI_OK;
 }
 

@@ -34,8 +34,8 @@ struct bi__descr_field {
 };
 
 /*
- * Checks the whole text and writes the size of an item in bytes. Returns BI_EDTYPE if the text is malformed or names a
- * type that is not supported, BI_EOVERFLOW if the size exceeds 32 bits.
+ * Checks the whole text and writes the size of an item in bytes. Returns BI_EDTYPE if the text is malformed, is not
+ * UTF-8, contains a NUL, or names a type that is not supported, BI_EOVERFLOW if the size exceeds 32 bits.
  */
 int bi__descr_size(const char *text, size_t length, uint32_t *size, struct bi_error *err);
 
@@ -61,6 +61,12 @@ int bi__descr_translate(const char *text, size_t length, enum bi__descr_notation
  */
 int bi__descr_print(const char **at, const char *end, char *out, size_t *room, uint32_t *item_size,
 		    struct bi_error *err);
+
+/*
+ * Reads the digits of an extent, as Python and JSON write them, and moves *at behind them. Returns BI_EINVAL, and does
+ * not move *at, if there are none or too many zeros. Returns BI_EOVERFLOW if the number is above INT64_MAX.
+ */
+int bi__descr_read_extent(const char **at, const char *end, int64_t *out);
 
 /* Reads a JSON text that is one string: the typestr of a type without fields, such as ">f4". */
 int bi__descr_read_word(const char *json, size_t length, struct bi_dtype *out, struct bi_error *err);

@@ -509,9 +509,8 @@ int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error 
 	return BI_OK;
 }
 
-int bi__layout_check_descr(const char *descr, struct bi_dtype dtype, struct bi_error *err)
+int bi__layout_check_descr(const char *descr, size_t length, struct bi_dtype dtype, struct bi_error *err)
 {
-	size_t length = strlen(descr);
 	char name[BI_DTYPE_TEXT];
 	uint32_t size;
 	int rc;
@@ -562,7 +561,7 @@ int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const
 	last = layout->ndim - 1;
 	rc = bi__dtype_check(dtype, err);
 	if (rc == BI_OK && descr)
-		rc = bi__layout_check_descr(descr, dtype, err);
+		rc = bi__layout_check_descr(descr, strlen(descr), dtype, err);
 	if (rc != BI_OK)
 		return rc;
 	if (dtype.item_size != layout->dtype.item_size) {

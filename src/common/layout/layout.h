@@ -14,7 +14,7 @@ int bi__layout_check(const struct bi_layout *layout, struct bi_error *err);
  * Returns BI_EDTYPE if the descr does not describe a VOID type of the size of `dtype`, or is no descr. Returns
  * BI_EOVERFLOW if its length does not fit into a layout.
  */
-int bi__layout_check_descr(const char *descr, struct bi_dtype dtype, struct bi_error *err);
+int bi__layout_check_descr(const char *descr, size_t length, struct bi_dtype dtype, struct bi_error *err);
 
 /* Returns 1 if the elements, of which there is at least one, are dense in C order ('C') or in Fortran order ('F'). */
 static inline int bi__is_dense(const int64_t *shape, const int64_t *strides, int ndim, int64_t item, char order)

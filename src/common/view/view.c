@@ -290,7 +290,7 @@ static int make_with_descr(struct bi_memory *memory, const struct bi_layout *lay
 	if (!text)
 		return BI_ENOMEM;
 	memcpy(text->text, layout->descr, layout->descr_length);
-	rc = bi__layout_check_descr(text->text, layout->dtype, err);
+	rc = bi__layout_check_descr(text->text, layout->descr_length, layout->dtype, err);
 	owned.descr = text->text;
 	if (!rc)
 		rc = new_view(memory, &owned, text, flags, out, err);
