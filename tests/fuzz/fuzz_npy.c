@@ -1,25 +1,9 @@
 /*
  * Fuzzes the reader of NumPy files. What it accepts must be consistent, and must survive being written and read again.
- *
- * libFuzzer brings a main of its own; replay.c has one that replays the files named on the command line.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "buffer_interface/npy.h"
+#include "fuzz/target.h"
 #include "interop/npy_header.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int condition, const char *what)
-{
-	if (condition)
-		return;
-	fprintf(stderr, "fuzz_npy: %s\n", what);
-	abort();
-}
 
 struct file {
 	const uint8_t *bytes;
@@ -101,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_view(&file, view);
 		bi_view_release(view);
 	} else {
-		require(err.status == rc && *err.message, "a failure says nothing");
+		check_refusal(rc, &err);
 		require(!view, "a failure leaves a view behind");
 	}
 	bi_context_release(host);

@@ -4,37 +4,15 @@
  *
  * The input: a seed for how the copy is put in other words, the item size, the number of axes, both offsets, and for
  * each axis the extent and both strides. Each number is a byte that says how many bytes follow and whether it is
- * negative, and those, in little endian; what is missing is 0. libFuzzer brings a main of its own; replay.c has one
- * that replays the files named on the command line.
+ * negative, and those, in little endian; what is missing is 0.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz/target.h"
 #include "support/plan_properties.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct input {
-	const uint8_t *data;
-	size_t size;
-};
-
-static uint8_t take_byte(struct input *in)
-{
-	if (!in->size)
-		return 0;
-	in->size--;
-	return *in->data++;
-}
 
 static int64_t take_number(struct input *in)
 {
-	uint8_t head = take_byte(in);
-	uint64_t number = 0;
+	const uint64_t head = take(in, 1), number = take(in, head % 9);
 
-	for (int i = 0; i < head % 9; i++)
-		number |= (uint64_t)take_byte(in) << 8 * i;
 	return (int64_t)(head & 128 ? -number : number);
 }
 
@@ -44,9 +22,9 @@ static int take_pair(struct input *in, struct plan_pair *pair)
 	struct bi_dtype dtype;
 	int ndim;
 
-	if (bi_dtype_make(BI_VOID, 1, (uint32_t)take_byte(in) + 1, &dtype, NULL) != BI_OK)
+	if (bi_dtype_make(BI_VOID, 1, (uint32_t)take(in, 1) + 1, &dtype, NULL) != BI_OK)
 		return 0;
-	ndim = take_byte(in) % (BI_MAX_NDIM + 1);
+	ndim = (int)(take(in, 1) % (BI_MAX_NDIM + 1));
 	to_offset = take_number(in);
 	from_offset = take_number(in);
 	for (int i = 0; i < ndim; i++) {
@@ -62,13 +40,10 @@ static int take_pair(struct input *in, struct plan_pair *pair)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
-	struct test_random random = { take_byte(&in) };
+	struct test_random random = { take(&in, 1) };
 	struct plan_pair pair;
 	const char *wrong = take_pair(&in, &pair) ? plan_check(&pair.dst, &pair.src, &random, 2000) : NULL;
 
-	if (wrong) {
-		fprintf(stderr, "fuzz_plan: %s\n", wrong);
-		abort();
-	}
+	require(!wrong, wrong);
 	return 0;
 }

@@ -1,9 +1,5 @@
 /* Replays files through a fuzz target where there is no fuzzer: the main program of the tests. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/target.h"
 
 static int replay(const char *path)
 {
