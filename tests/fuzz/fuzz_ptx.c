@@ -53,10 +53,10 @@ static void use_table(const struct bi__kernel *read)
 
 	source.functions = functions;
 	source.function_count = 1;
-	require(!bi_context_shared("host", &host, &err) && !bi_program_build(host, &source, &program, &err) &&
-			!bi_dtype_make(BI_INT32, 1, 0, &dtype, &err) &&
-			!bi_view_empty(host, dtype, 1, (const int64_t[]){ 4 }, &view, &err),
-		err.message);
+	require(!bi_context_shared("host", &host, &err), err.message);
+	require(!bi_program_build(host, &source, &program, &err), err.message);
+	require(!bi_dtype_make(BI_INT32, 1, 0, &dtype, &err), err.message);
+	require(!bi_view_empty(host, dtype, 1, (const int64_t[]){ 4 }, &view, &err), err.message);
 	rc = bi_kernel_get(program, "k", &kernel, &err);
 	if (rc)
 		check_refusal(rc, &err);

@@ -565,7 +565,7 @@ class BadUsageTest(BiTest):
             self.refuse(USAGE, "more than 64 numbers", "show", "--shape", ones)
         for ones in ("1," * 63 + "1", "(%s)" % ("1," * 64)):
             self.succeed("show", "--shape", ones)
-        self.refuse(USAGE, "')' is expected", "show", "--shape", "(%s1" % ("1," * 63))
+        self.refuse(USAGE, r"'\)' is expected", "show", "--shape", "(%s1" % ("1," * 63))
 
     def test_transposes(self):
         for text, reason in [("0", "names 1 axis, the array has 2$"), ("0,0", "axis 0 is repeated"),
