@@ -576,8 +576,9 @@ static void cai_C13_structured_adds_up(void **state)
 
 static void cai_C13_descr_is_a_list(void **state)
 {
-	static const char *const cases[] = { "",    "x", "'<f4'", "[('x', '<f4')", "[('x', '<f4')] x", "[('x', '|O')]",
-					     "None" };
+	static const char *const cases[] = {
+		"", "x", "'<f4'", "[('x', '<f4')", "[('x', '<f4')] x", "[('x', '|O')]", "None", "[('\xff', '<f4')]"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

@@ -371,6 +371,7 @@ static void name_type(struct bi_exchange *x, const char *descr, uint16_t lanes)
 	X(descr_of_own_type, BI_EDTYPE, name_type(x, "\"<i2\"", 2)) \
 	X(descr_of_other_size, BI_EDTYPE, name_type(x, "\">i4\"", 4)) \
 	X(descr_without_end, BI_EDTYPE, name_type(x, "\">i2", 2)) \
+	X(descr_not_utf8, BI_EDTYPE, name_type(x, "[[\"\xff\", \"<i2\"]]", 2)) \
 	X(descr_in_python, BI_EDTYPE, name_type(x, "[('a', '<i2')]", 2)) \
 	X(descr_bits_differ, BI_EDTYPE, (name_type(x, "\">i2\"", 2), x->type_bits = 16)) \
 	X(descr_lanes_differ, BI_EDTYPE, name_type(x, "\">i2\"", 1)) \
