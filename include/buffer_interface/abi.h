@@ -63,7 +63,7 @@ enum bi_handle_kind {
 
 enum bi_order_kind {
 	BI_ORDER_NONE = 0,              /* the memory is ready; stream and event are 0 */
-	BI_ORDER_CUDA = 1,              /* CUstream, or 1 for the legacy default stream; CUevent */
+	BI_ORDER_CUDA = 1,              /* CUstream, or 1: legacy default stream of the context; CUevent */
 	BI_ORDER_HIP = 2,               /* reserved */
 	BI_ORDER_OPENCL = 3             /* cl_command_queue; cl_event that was flushed */
 };

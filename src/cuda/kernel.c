@@ -126,7 +126,10 @@ int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
 	unsigned long long id = 0;
 	int rc = bi__cu->CtxGetId ? bi__cu_check(bi__cu->CtxGetId(cuda->context, &id), "cuCtxGetId", err) : BI_OK;
 
-	/* Without the number, two devices with one CUcontext would not share their events. */
+	/*
+	 * A failure is returned: with id 0 the device would not find the entry of another device of this CUcontext, and
+	 * the two would not share events.
+	 */
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&lock);

@@ -112,12 +112,12 @@ static int copy_host_nest(const struct bi__cuda_job *job, struct bi_error *err)
 #define SECTOR 32
 
 /*
- * Returns true if the copy uses at least half of the bytes that it transfers. Neighbouring threads of a kernel access
- * elements that are neighbours along one axis, the one with the shortest steps on the host's side. If these elements
- * are too far apart, packing them is faster than transferring the gaps. The limit is derived from the size of a sector,
- * not measured.
+ * Estimates whether the copy uses at least half of the bytes that it transfers. Neighbouring threads access neighbours
+ * along one axis: for reads of tiles the axis along which the source is read, else the last axis. If these elements are
+ * too far apart, packing them is faster than transferring the gaps. The limit is derived from the size of a sector, not
+ * measured.
  */
-static int is_worth_reading_in_place(const struct bi__plan *plan, int writes)
+static int is_worth_direct_access(const struct bi__plan *plan, int writes)
 {
 	int last = plan->ndim - 1;
 	int64_t step =
@@ -133,7 +133,7 @@ int bi__cuda_takes(struct bi__device_state *device, const struct bi__move *move,
 	int rc = BI_OK;
 
 	(void)device;
-	if (is_worth_reading_in_place(move->plan, !move->dst.block))
+	if (is_worth_direct_access(move->plan, !move->dst.block))
 		rc = find_host(&job, &host, err);
 	*takes = host != 0;
 	return rc;

@@ -86,7 +86,8 @@ enum bi__cu_constant {
 
 /*
  * Error codes: X(the driver's name without CUDA_, number, status of this library). Any other code is BI_EDRIVER, and
- * the driver gives its name. A driver that the process is unloading gives none, so its code is in the list.
+ * the driver gives its name. Codes with the status BI_EDRIVER are listed because this backend or the tests name them;
+ * DEINITIALIZED, because a driver that the process is unloading gives no name.
  */
 #define BI__CU_CODES(X) \
 	X(ERROR_INVALID_VALUE, 1, BI_EDRIVER) \
