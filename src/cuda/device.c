@@ -268,16 +268,33 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 	return BI_OK;
 }
 
+/*
+ * Blocks the calling thread until the context stream is empty. The close may destroy the CUcontext, and what happens to
+ * its pending work then is not documented. Streams of another device may read its memory, or wait for work that writes
+ * theirs. The context stream has waited for all of that. The context must be current, in a relaxed scope.
+ */
+static void wait_for_stream(const struct bi__cuda_queue *queue)
+{
+	if (!queue->is_own || bi__cu->StreamQuery(queue->stream) == BI__CU_SUCCESS)
+		return;
+	/* Asks twice, because the first call may return the failure of earlier work. */
+	if (bi__cuda_refuse_capture(queue, "", NULL) != BI_ECAPTURE ||
+	    bi__cuda_refuse_capture(queue, "", NULL) != BI_ECAPTURE)
+		bi__cuda_drain(queue->stream);
+}
+
 /* The handles of a context that was reset are not used. Its pool is, because it belongs to the device. */
 void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope;
 
-	if (bi__cuda_is_reset(cuda->shared))
+	if (bi__cuda_is_reset(cuda->shared)) {
 		bi__cuda_relax(&scope, NULL);
-	else
+	} else {
 		bi__cuda_enter_to_release(cuda->context, &scope);
+		wait_for_stream(bi__cuda_queue_of(stream));
+	}
 	bi__cuda_stream_close(stream);
 	bi__cuda_close_shared(cuda);
 	bi__cuda_close_pool(cuda);

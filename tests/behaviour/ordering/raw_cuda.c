@@ -155,13 +155,15 @@ static void tell_waits(void)
 		print_error("  waited: %s\n", cuda_sim()->host_wait(i));
 }
 
-/* The driver may wait for other work when staging buffers are freed (28.3). */
+/* For the end of the context stream (16.2). The driver may wait for other work when staging buffers are freed (28.3).
+ */
 static uint64_t closing_waits(void)
 {
 	uint64_t end = counts_now().host_waits, found = 0;
 
 	for (uint64_t i = 0; i < end; i++)
-		found += !strcmp(cuda_sim()->host_wait(i), "cuMemFreeHost");
+		found += !strcmp(cuda_sim()->host_wait(i), "cuMemFreeHost") ||
+			 !strcmp(cuda_sim()->host_wait(i), "cuStreamSynchronize");
 	return found;
 }
 
