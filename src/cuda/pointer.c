@@ -86,7 +86,7 @@ static int refuse_unknown(bi__cu_pointer pointer, struct bi_error *err)
 	return bi__fail(err, BI_EINVAL, "0x%llx is not memory that CUDA knows [C15]", pointer);
 }
 
-/* Returns true for memory that every device can access. */
+/* Returns true for memory that every device can access. Pinned memory may be an exception (check_reach). */
 static int is_shared(const struct facts *facts)
 {
 	return facts->is_managed || facts->type == BI__CU_MEMORY_HOST;
@@ -219,6 +219,32 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 	return rc || last.is_mapped || facts->context ? rc : refuse_end(pointer, nbytes - 1, nbytes, err);
 }
 
+/*
+ * Pinned memory of another context is that of every context only if it was allocated or registered as portable. Without
+ * that, this context may have no address for it.
+ */
+static int check_reach(const struct bi__cuda *cuda, bi__cu_pointer pointer, const struct facts *facts,
+		       struct bi_error *err)
+{
+	bi__cu_pointer device = 0;
+	struct bi__cuda_scope scope;
+	int rc;
+
+	if (facts->type != BI__CU_MEMORY_HOST || facts->is_managed || !facts->context ||
+	    facts->context == cuda->context || facts->context == cuda->owner)
+		return BI_OK;
+	rc = bi__cuda_enter(cuda->context, &scope, err);
+	if (!rc)
+		rc = bi__cuda_reach((const void *)(uintptr_t)pointer, 1, &device, err);
+	bi__cuda_leave(&scope);
+	if (rc || device)
+		return rc;
+	return bi__fail(err, BI_EINVAL,
+			"the pinned memory at 0x%llx is not portable: cuda:%d has no address for memory of another "
+			"CUcontext (cuda:%d) [C15]",
+			pointer, cuda->ordinal, facts->ordinal);
+}
+
 static int describe_adopted(struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block,
 			    struct bi_error *err)
 {
@@ -231,6 +257,8 @@ static int describe_adopted(struct bi__cuda *cuda, bi__cu_pointer pointer, struc
 		rc = check_place(cuda, pointer, &facts, err);
 	if (!rc)
 		rc = check_range(cuda, pointer, block->nbytes, &facts, err);
+	if (!rc)
+		rc = check_reach(cuda, pointer, &facts, err);
 	if (rc)
 		return rc;
 	if (facts.is_managed) {
