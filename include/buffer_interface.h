@@ -972,7 +972,9 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
  *
  * If `stream` is NULL, the work runs on the home stream of the destination, or of the source if the destination is host
  * memory. Otherwise the work runs on `stream`, which must reach a device memory of the operation: it belongs to the
- * context of this memory, or to a context with the same native context. BI_EINVAL: it does not.
+ * context of this memory, or to a context with the same native context. BI_EINVAL: it does not. Pinned memory of one CUDA
+ * device and memory of another are copied on a stream of that other device, which `stream` waits for if it is not one
+ * itself (docs/ordering.md, row 30).
  *
  * The calling thread itself copies between host memories. On a CPU device it also does copies and fills of at most 16
  * MiB if no other work can be pending on either side (docs/ordering.md, row 36; the environment variable

@@ -24,19 +24,39 @@ int bi__job_refuse_stream(const struct bi__job *job, struct bi_error *err)
 			job->stream->context->device.info->spec);
 }
 
+/* Returns 1 for pinned memory, which lies on no device. */
+static int is_pinned(const struct bi_memory *memory)
+{
+	return !memory->backend->cpu_addressable && memory->block.host && memory->block.memory != BI_MEMORY_UNIFIED;
+}
+
+/*
+ * Returns the memory in whose context a copy runs: the destination. If that is host memory, or pinned memory of another
+ * native context than a source that is not pinned, the source. For a fill both are the same.
+ */
+static struct bi_memory *choose_worker(struct bi_memory *to, struct bi_memory *from)
+{
+	if (to->backend->cpu_addressable)
+		return from;
+	if (!is_pinned(to) || from->backend->cpu_addressable || is_pinned(from))
+		return to;
+	return bi__same_space(to->context, from->context) ? to : from;
+}
+
 /* Returns the stream for the job, or NULL with an error if the caller's stream cannot reach the device memory. */
 static struct bi_stream *choose_stream(const struct bi__job *job, struct bi_error *err)
 {
-	struct bi_memory *to = job->dst;
-	struct bi_memory *from = job->src ? job->src : to;
-	struct bi_memory *worker = to->backend->cpu_addressable ? from : to;
+	struct bi_memory *to = job->dst, *from = job->src ? job->src : to, *worker = choose_worker(to, from);
 
 	if (!job->stream)
 		return worker->backend->synchronous ? bi__host_stream() : worker->home;
-	if (bi__job_serves(job->stream, to, from))
-		return job->stream;
-	bi__stream_refuse(job->stream, worker, err);
-	return NULL;
+	if (!bi__job_serves(job->stream, to, from)) {
+		bi__stream_refuse(job->stream, worker, err);
+		return NULL;
+	}
+	if (is_pinned(to) != is_pinned(from) && !bi__stream_reaches(job->stream, worker))
+		return worker->home;
+	return job->stream;
 }
 
 /*
@@ -54,12 +74,28 @@ static void note_partner_locked(struct bi_memory *to, struct bi_memory *from, st
 	host->partner.stream = stream;
 }
 
+/* Waits for earlier work on both memories and, if that is another stream, on the stream of the caller. */
+static int begin_locked(const struct bi__job *job, struct bi_stream *stream, struct bi_stream *callers,
+			struct bi_error *err)
+{
+	static const char what[] =
+		"the copy runs on the home stream of the array that is not pinned, on another device";
+	int rc = callers ? bi__stream_refuse_capture(callers, what, err) : BI_OK;
+
+	if (!rc && callers)
+		rc = bi__stream_refuse_capture(stream, what, err);
+	if (!rc)
+		rc = bi__order_begin_copy_locked(job->dst, job->src != job->dst ? job->src : NULL, stream, err);
+	return rc || !callers ? rc : bi__stream_follow(stream, callers, err);
+}
+
 static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;
 	struct bi_memory *from = job->src != to ? job->src : NULL;
+	struct bi_stream *callers = job->stream != stream ? job->stream : NULL;
 	struct bi__fence end = BI__FENCE_NONE;
-	int rc = bi__order_begin_copy_locked(to, from, stream, err), end_rc;
+	int rc = begin_locked(job, stream, callers, err), end_rc;
 
 	if (rc)
 		return rc;
@@ -68,6 +104,10 @@ static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, s
 	end_rc = bi__order_end_copy_locked(to, from, stream, end, rc ? NULL : err);
 	if (from)
 		note_partner_locked(to, from, stream);
+	rc = rc ? rc : end_rc;
+	if (!callers)
+		return rc;
+	end_rc = bi__stream_follow(callers, stream, rc ? NULL : err);
 	return rc ? rc : end_rc;
 }
 

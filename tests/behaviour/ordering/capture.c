@@ -874,6 +874,30 @@ static void row_38_captured_memory_is_not_private(void **state)
 	end_read_elsewhere(&read, 1);
 }
 
+/* The copy would run on the home of the device memory. Nothing is enqueued, and the capture stays valid. */
+static void row_27_pinned_memory_and_another_device(void **state)
+{
+	struct bi_context *second = open_second();
+	struct bi_view *pinned = allocate_in(fixture.context, BI_MEMORY_PINNED);
+	struct bi_view *device = allocate_in(second, BI_MEMORY_DEVICE);
+	struct bi_stream *stream = new_producer(BI_STREAM_IN_ORDER);
+	uint64_t before;
+
+	(void)state;
+	fill(pinned, 7, NULL);
+	finish_all();
+	begin_capture(stream, BI__CU_CAPTURE_MODE_RELAXED);
+	before = enqueued();
+	REFUSED_FOR(BI_ECAPTURE, "on another device", bi_copy(device, pinned, stream, &error));
+	assert_int_equal(enqueued(), before);
+	end_and_drop(stream);
+	copy(device, pinned, stream);
+	finish_all();
+	assert_int_equal(value_of(device), 7);
+	bi_view_release(pinned);
+	bi_view_release(device);
+}
+
 int capture_rows(void)
 {
 	static const struct row rows[] = {
@@ -904,6 +928,7 @@ int capture_rows(void)
 		ROW(row_38_new_memory_in_a_capture, NEED_CUDA | NEED_GATE),
 		ROW(row_38_exports_while_the_home_stream_is_captured, NEED_CUDA | NEED_GATE),
 		ROW(row_38_captured_memory_is_not_private, NEED_CUDA | NEED_GATE),
+		ROW(row_27_pinned_memory_and_another_device, NEED_PEERS | NEED_GATE),
 	};
 
 	return run_rows("graph capture", rows, ARRAY_LENGTH(rows));

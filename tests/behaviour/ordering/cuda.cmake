@@ -32,4 +32,7 @@ if(NOT BI_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     add_one_test(NAME ordering-cuda-drop LABEL ordering
         COMMAND ${BI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/behaviour/ordering/drop.py $<TARGET_FILE:ordering> cuda
         ENVIRONMENT ${cuda_environment})
+    add_one_test(NAME ordering-cuda-drop-two-devices LABEL ordering
+        COMMAND ${BI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/behaviour/ordering/drop.py $<TARGET_FILE:ordering> cuda:0 cuda:1
+        ENVIRONMENT ${cuda_environment} DROP_SPACES=1 DROP_FILTER=row_30_)
 endif()

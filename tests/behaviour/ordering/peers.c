@@ -105,6 +105,136 @@ static void row_30_host_memory_between_two_devices(void **state)
 	bi_view_release(to);
 }
 
+/* Whose stream the caller names for a copy between pinned memory of the first context and memory of the second device.
+ */
+enum whose { NOBODYS, OF_THE_PINNED_SIDE, OF_THE_DEVICE_SIDE };
+
+/* The library's own memory: that of the device comes from a pool, and belongs to no context. */
+struct pinned_case {
+	struct bi_context *second;
+	struct bi_view *from, *to;
+	struct bi_stream *stream; /* or NULL */
+};
+
+static struct pinned_case begin_pinned(int is_upload, enum whose whose)
+{
+	struct bi_context *second = open_second();
+	struct bi_view *pinned = allocate_in(fixture.context, BI_MEMORY_PINNED);
+	struct bi_view *device = allocate_in(second, BI_MEMORY_DEVICE);
+	struct pinned_case made = { second, is_upload ? pinned : device, is_upload ? device : pinned, NULL };
+
+	if (whose != NOBODYS)
+		made.stream = new_stream_in(whose == OF_THE_PINNED_SIDE ? fixture.context : second, 0);
+	fill(made.from, 1, NULL);
+	fill(made.to, 2, NULL);
+	finish_all();
+	return made;
+}
+
+static void end_pinned(struct pinned_case used)
+{
+	bi_view_release(used.from);
+	bi_view_release(used.to);
+	clear_case();
+	close_context(used.second, 0);
+}
+
+/* The test works on one side on the caller's stream, before the copy and after it, and says nothing to the library. */
+static void copy_pinned_on_a_stream(int is_upload, enum whose whose)
+{
+	struct pinned_case used = begin_pinned(is_upload, whose);
+	int is_source = is_upload == (whose == OF_THE_PINNED_SIDE);
+	struct bi_view *worked_on = is_source ? used.from : used.to;
+	struct gate *gate = close_gate(used.stream);
+
+	raw_write(used.stream, worked_on, 7);
+	copy(used.to, used.from, used.stream);
+	if (is_source)
+		raw_write(used.stream, used.from, 8);
+	else
+		raw_write(used.stream, used.to, 9);
+	settle();
+	assert_int_equal(value_of(used.to), 2);
+	assert_int_equal(value_of(used.from), 1);
+	open_and_finish(gate);
+	assert_int_equal(value_of(used.to), is_source ? 7 : 9);
+	assert_int_equal(value_of(used.from), is_source ? 8 : 1);
+	end_pinned(used);
+}
+
+/* Behind a gate on the home of the source. */
+static void copy_pinned(int is_upload, enum whose whose, int64_t from_step, int64_t to_step)
+{
+	struct pinned_case used = begin_pinned(is_upload, whose);
+	struct bi_view *from = slice(used.from, 0, 100, from_step), *to = slice(used.to, 0, 100, to_step);
+	struct gate *gate = close_gate(home_of(is_upload ? fixture.context : used.second));
+	unsigned char bytes[ARRAY_BYTES];
+
+	fill(used.from, 7, NULL);
+	copy(to, from, used.stream);
+	fill(used.from, 8, NULL);
+	settle();
+	assert_int_equal(value_of(used.to), 2);
+	open_and_finish(gate);
+	peek(used.to, bytes);
+	for (int64_t i = 0; i < ARRAY_BYTES; i++)
+		assert_int_equal(bytes[i], i % to_step == 0 && i < 100 * to_step ? 7 : 2);
+	assert_int_equal(value_of(used.from), 8);
+	bi_view_release(from);
+	bi_view_release(to);
+	end_pinned(used);
+}
+
+static void row_30_the_other_device_copies_pinned_memory(void **state)
+{
+	(void)state;
+	for (int is_upload = 0; is_upload < 2; is_upload++)
+		for (enum whose whose = NOBODYS; whose <= OF_THE_DEVICE_SIDE; whose++)
+			copy_pinned(is_upload, whose, 1, 1);
+}
+
+static void row_30_a_stream_of_the_pinned_side_waits(void **state)
+{
+	(void)state;
+	for (int is_upload = 0; is_upload < 2; is_upload++)
+		for (enum whose whose = OF_THE_PINNED_SIDE; whose <= OF_THE_DEVICE_SIDE; whose++)
+			copy_pinned_on_a_stream(is_upload, whose);
+}
+
+static void row_30_strided_pinned_memory(void **state)
+{
+	static const int64_t steps[][2] = { { 3, 1 }, { 1, 3 }, { 3, 2 } };
+
+	(void)state;
+	for (int is_upload = 0; is_upload < 2; is_upload++)
+		for (enum whose whose = NOBODYS; whose <= OF_THE_DEVICE_SIDE; whose++)
+			for (size_t i = 0; i < ARRAY_LENGTH(steps); i++)
+				copy_pinned(is_upload, whose, steps[i][0], steps[i][1]);
+}
+
+/* The work that the second device does with memory of the first is complete before the first is closed. */
+static void row_16_close_waits_for_the_other_device(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *second = open_second(), *first = open_context(fixture.spec, options);
+	struct bi_view *from = allocate_in(first, BI_MEMORY_DEVICE), *to = allocate_in(second, BI_MEMORY_DEVICE);
+	struct gate *gate;
+
+	(void)state;
+	fill(from, 7, NULL);
+	fill(to, 2, NULL);
+	finish_all();
+	gate = close_gate(home_of(second));
+	copy(to, from, NULL);
+	bi_view_release(from);
+	open_gate_soon(gate);
+	close_context(first, allocates_in_order() ? 0 : 1);
+	assert_true(is_open(gate));
+	finish_all();
+	assert_int_equal(value_of(to), 7);
+	bi_view_release(to);
+}
+
 int peers_rows(void)
 {
 	static const struct row rows[] = {
@@ -112,6 +242,10 @@ int peers_rows(void)
 		ROW(row_30_on_streams, NEED_PEERS | NEED_GATE),
 		ROW(row_30_strided, NEED_PEERS | NEED_GATE),
 		ROW(row_30_host_memory_between_two_devices, NEED_PEERS | NEED_GATE),
+		ROW(row_30_the_other_device_copies_pinned_memory, NEED_PEERS | NEED_GATE),
+		ROW(row_30_a_stream_of_the_pinned_side_waits, NEED_PEERS | NEED_GATE),
+		ROW(row_30_strided_pinned_memory, NEED_PEERS | NEED_GATE),
+		ROW(row_16_close_waits_for_the_other_device, NEED_PEERS | NEED_GATE),
 	};
 
 	return run_rows("two CUDA devices", rows, ARRAY_LENGTH(rows));
