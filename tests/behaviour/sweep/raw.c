@@ -41,9 +41,12 @@ void raw_leave(void)
 	MUST(CtxPopCurrent, (&left));
 }
 
-static void release_primary(uintptr_t ordinal, uintptr_t unused)
+/* Who has adopted the context and a stream of it has left work on that stream (16.2). */
+static void release_primary(uintptr_t ordinal, uintptr_t context)
 {
-	(void)unused;
+	raw_enter(context);
+	MUST(CtxSynchronize, ());
+	raw_leave();
 	MUST(DevicePrimaryCtxRelease, ((bi__cu_device)ordinal));
 }
 
@@ -54,7 +57,7 @@ uintptr_t raw_primary(struct trial *trial, int ordinal)
 
 	RAW(trial, DeviceGet, (&device, ordinal));
 	if (!RAW(trial, DevicePrimaryCtxRetain, (&context, device)))
-		trial_keep(&trial->driver, release_primary, (uintptr_t)device, 0);
+		trial_keep(&trial->driver, release_primary, (uintptr_t)device, (uintptr_t)context);
 	return (uintptr_t)context;
 }
 

@@ -3,10 +3,13 @@
  * may differ, it switches the behaviour on in the simulated driver (SIM_SWITCHES in cuda_sim/decisions.h), and is named
  * after it. docs/cuda.md has the table.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "buffer_interface/cai.h"
 #include "cuda_driver.h"
@@ -676,6 +679,118 @@ static void partly_registered_memory_is_copied(void **state)
 	free(bytes);
 }
 
+/* The bytes of the other device are from a pool, so its context must be current for the copy. */
+static void far_pools_pinned_memory_of_another_device(void **state)
+{
+	struct bi_context *mine = fixture.context;
+	struct bi_memory *memory;
+	struct bi_stream *stream;
+	struct bi_view *pinned, *view, *back;
+
+	(void)state;
+	cuda_sim()->behave("far_pools");
+	OK(bi_memory_create(mine, BYTES, BI_MEMORY_PINNED, &memory, &error));
+	pinned = view_of(memory);
+	OK(bi_memory_create(mine, BYTES, BI_MEMORY_PINNED, &memory, &error));
+	back = view_of(memory);
+	OK(bi_stream_create(mine, 0, &stream, &error));
+	fixture.context = fixture_open("cuda:1", &(struct bi_options)BI_OPTIONS_INIT);
+	view = on_device();
+	fill(pinned, 7, NULL);
+	OK(bi_copy(view, pinned, stream, &error));
+	OK(bi_copy(back, view, NULL, &error));
+	assert_holds(back, 7);
+	bi_view_release(view);
+	bi_context_release(fixture.context);
+	fixture.context = mine;
+	bi_stream_release(stream);
+	bi_view_release(pinned);
+	bi_view_release(back);
+}
+
+/* Without an address for it, a kernel or a copy of another context would fail later. */
+static void registered_apart_is_refused(void **state)
+{
+	unsigned char *bytes = aligned_alloc(4096, BYTES);
+	struct bi_context *other = fixture_open("cuda:1", &(struct bi_options)BI_OPTIONS_INIT);
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory;
+
+	(void)state;
+	cuda_sim()->behave("registered_apart");
+	foreign.kind = BI_HANDLE_CUDA;
+	foreign.handle = (uintptr_t)bytes;
+	foreign.nbytes = BYTES;
+	for (unsigned flags = 0; flags < 2; flags++) {
+		enter();
+		DID(MemHostRegister(bytes, BYTES, flags));
+		leave();
+		OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+		bi_memory_release(memory);
+		if (flags == BI__CU_HOST_ALLOC_PORTABLE) {
+			OK(bi_memory_wrap(other, &foreign, &memory, &error));
+			bi_memory_release(memory);
+		} else {
+			REFUSED_FOR(BI_EINVAL, "not portable", bi_memory_wrap(other, &foreign, &memory, &error));
+		}
+		enter();
+		DID(MemHostUnregister(bytes));
+		leave();
+	}
+	bi_context_release(other);
+	free(bytes);
+}
+
+static void *open_word_soon(void *word)
+{
+	const struct timespec moment = { 0, 10000000 };
+
+	nanosleep(&moment, NULL);
+	cuda_sim()->touch(word, sizeof(uint32_t), 1);
+	atomic_store((_Atomic uint32_t *)word, 1);
+	return NULL;
+}
+
+/* Copies from `from`, which is the last memory of its context, on the home of `to`, and closes the context meanwhile.
+ */
+static void close_while_a_copy_is_pending(struct bi_context *closed, struct bi_view *to, struct bi_view *from)
+{
+	bi__cu_stream native = new_stream();
+	struct bi_stream *wrapped = wrap(native);
+	struct gate gate;
+	pthread_t thread;
+
+	enter();
+	gate = close_gate_on(native);
+	leave();
+	OK(bi_stream_join(bi_context_stream(fixture.context), &wrapped, 1, &error));
+	bi_stream_release(wrapped);
+	OK(bi_copy(to, from, NULL, &error));
+	bi_view_release(from);
+	assert_int_equal(pthread_create(&thread, NULL, open_word_soon, gate.word), 0);
+	bi_context_release(closed);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	open_gate(gate);
+}
+
+/* The primary context of the other device goes with its last user. No kernel has run there: a close waits for those. */
+static void work_lost_close_waits_for_a_copy_to_another_device(void **state)
+{
+	struct bi_context *mine = fixture.context, *other;
+	struct bi_view *to = on_device(), *from;
+
+	(void)state;
+	cuda_sim()->behave("work_lost");
+	other = fixture.context = fixture_open("cuda:1", &(struct bi_options)BI_OPTIONS_INIT);
+	from = on_device();
+	memset(pageable, 7, BYTES);
+	OK(bi_view_write(from, pageable, BYTES, &error));
+	fixture.context = mine;
+	close_while_a_copy_is_pending(other, to, from);
+	assert_holds(to, 7);
+	bi_view_release(to);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(int argc, char **argv)
@@ -701,6 +816,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(memory_with_work_at_a_reset_is_released, begin_without_pools, end),
 		TEST(hmm_pageable_memory_is_pageable),
 		TEST(partly_registered_memory_is_copied),
+		TEST(far_pools_pinned_memory_of_another_device),
+		TEST(registered_apart_is_refused),
+		TEST(work_lost_close_waits_for_a_copy_to_another_device),
 	};
 
 	if (!fixture_start("undocumented", argc, argv))

@@ -111,11 +111,23 @@ static void forget_gone(struct context *context)
 	clock_clear(&context->gone_blocking_clock);
 }
 
+static void lose_work(const struct context *context)
+{
+	size_t lost = scheduler_drop(context);
+
+	if (lost && !sim.is_resetting)
+		report(REPORT_LEFT, "%zu pending operations, lost when their context was destroyed", lost);
+}
+
 /* What belongs to it goes with it, and is reported as left behind. */
 static bi__cu_result destroy(struct context *context)
 {
-	bi__cu_result code = context_drain(context);
+	bi__cu_result code = BI__CU_SUCCESS;
 
+	if (switched(SWITCH_work_lost))
+		lose_work(context);
+	else
+		code = context_drain(context);
 	if (code)
 		return code;
 	modules_destroy_of(context);

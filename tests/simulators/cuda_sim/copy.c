@@ -15,6 +15,7 @@ struct request {
 	struct copy copy;
 	enum side dst_side, src_side;
 	int is_dst_pageable, is_src_pageable;
+	int is_peer; /* the call names the contexts of both sides */
 };
 
 static int is_empty(const struct copy *copy)
@@ -29,6 +30,13 @@ static int is_registered_in_part(uint64_t address, size_t nbytes)
 
 	return !arena_at(address) && memory_overlaps(address, nbytes) &&
 	       (!allocation || allocation->start + allocation->nbytes < address + nbytes);
+}
+
+/* Is it memory that no context owns, of another device than that of the current context? */
+static int is_far_pool(const struct allocation *allocation)
+{
+	return allocation && (allocation->kind == MEMORY_POOL || allocation->kind == MEMORY_MAPPED) &&
+	       allocation->device != thread_top()->device;
 }
 
 /* nbytes: of a linear copy; 0: of none. */
@@ -66,6 +74,9 @@ static bi__cu_result check_sides(struct request *request)
 	code = check_side(request->dst_side, copy->dst.address, nbytes, &request->is_dst_pageable, &dst_device);
 	if (!code)
 		code = check_side(request->src_side, copy->src.address, nbytes, &request->is_src_pageable, &src_device);
+	if (!code && switched(SWITCH_far_pools) && !request->is_peer &&
+	    (is_far_pool(memory_at(copy->dst.address)) || is_far_pool(memory_at(copy->src.address))))
+		code = BI__CU_ERROR_INVALID_VALUE;
 	if (!code && dst_device >= 0 && src_device >= 0 && dst_device != src_device && !sim.options.peer)
 		code = (bi__cu_result)DECIDED_NO_PEER;
 	return code;
@@ -215,13 +226,18 @@ static bi__cu_result check_owner(uint64_t address, bi__cu_context handle)
 }
 
 static bi__cu_result copy_peer(uint64_t dst, bi__cu_context dst_context, uint64_t src, bi__cu_context src_context,
-			       size_t nbytes, bi__cu_stream stream)
+			       size_t nbytes, bi__cu_stream handle)
 {
+	struct request request = linear(dst, SIDE_DEVICE, src, SIDE_DEVICE, nbytes);
 	bi__cu_result code = check_owner(dst, dst_context);
+	struct stream *stream = NULL;
 
+	request.is_peer = 1;
 	if (!code)
 		code = check_owner(src, src_context);
-	return code ? code : copy_linear(dst, SIDE_DEVICE, src, SIDE_DEVICE, nbytes, stream);
+	if (!code)
+		stream = stream_for_work(handle, &code);
+	return stream ? copy_async(&request, stream) : code;
 }
 
 bi__cu_result cuMemcpyPeerAsync(bi__cu_pointer dst, bi__cu_context dst_context, bi__cu_pointer src,

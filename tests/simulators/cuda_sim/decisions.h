@@ -93,7 +93,13 @@ enum {
 	X(partly_registered, "a copy of host memory that is registered in part fails with INVALID_VALUE", \
 	  "documented for cuMemcpy: such copies fail; for the asynchronous ones not documented") \
 	X(mapped_ranges, "cuMemGetAddressRange gives the reserved range of mapped memory, mapped or not", \
-	  "not documented")
+	  "not documented") \
+	X(far_pools, "a copy of pool or mapped memory fails with INVALID_VALUE while another device is current", \
+	  "not documented; seen: fwyzard nvidia_bug_3446335, DALI 6121, CUDA.jl 1176") \
+	X(registered_apart, "registered memory that is not portable has no device pointer in another context", \
+	  "documented: it is not pinned memory for other contexts; the answer is not documented") \
+	X(work_lost, "cuMemFreeHost and cuModuleUnload do not wait, and pending work goes with its context", \
+	  "documented: the last release of a primary context resets it, and a reset is immediate; the rest is not")
 
 enum sim_switch {
 #define SIM_SWITCH(name, behaviour, source) SWITCH_##name,

@@ -47,9 +47,9 @@ bi__cu_result cuMemHostAlloc(void **pointer, size_t nbytes, unsigned flags)
 }
 
 /* Waits for all that is pending, and reports what the host did not know to be complete. */
-static bi__cu_result let_go(struct allocation *allocation)
+static bi__cu_result let_go(struct allocation *allocation, int waits)
 {
-	bi__cu_result code = context_drain(thread_top());
+	bi__cu_result code = waits ? context_drain(thread_top()) : BI__CU_SUCCESS;
 
 	if (!code && check_free(allocation))
 		code = wait_for_context(NULL);
@@ -73,7 +73,7 @@ static bi__cu_result free_pinned(uint64_t pointer)
 		report(REPORT_WRONG_FREE, "%s is not freed by this call", memory_name(allocation, text));
 		return BI__CU_ERROR_INVALID_VALUE;
 	}
-	code = let_go(allocation);
+	code = let_go(allocation, !switched(SWITCH_work_lost));
 	if (code)
 		return code;
 	arena_empty(allocation->pages);
@@ -91,13 +91,15 @@ bi__cu_result cuMemFreeHost(void *pointer)
 static bi__cu_result register_host(void *pointer, size_t nbytes, unsigned flags)
 {
 	struct context *context = thread_top();
+	struct allocation *made;
 
 	if (!pointer || !nbytes || flags > 15 || arena_at((uintptr_t)pointer))
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (memory_overlaps((uintptr_t)pointer, nbytes))
 		return (bi__cu_result)DECIDED_REGISTERED_TWICE;
-	memory_add(MEMORY_REGISTERED, context->device, context, (uintptr_t)pointer, nbytes,
-		   (struct pages){ (uintptr_t)pointer, nbytes }, NULL);
+	made = memory_add(MEMORY_REGISTERED, context->device, context, (uintptr_t)pointer, nbytes,
+			  (struct pages){ (uintptr_t)pointer, nbytes }, NULL);
+	made->is_portable = flags & BI__CU_HOST_ALLOC_PORTABLE; /* CU_MEMHOSTREGISTER_PORTABLE is the same bit */
 	return BI__CU_SUCCESS;
 }
 
@@ -118,7 +120,7 @@ static bi__cu_result unregister_host(uint64_t pointer)
 		report(REPORT_WRONG_FREE, "nothing is registered at 0x%llx", (unsigned long long)pointer);
 		return (bi__cu_result)DECIDED_NOT_REGISTERED;
 	}
-	return let_go(allocation);
+	return let_go(allocation, 1);
 }
 
 bi__cu_result cuMemHostUnregister(void *pointer)

@@ -36,6 +36,7 @@ struct allocation {
 	struct place made, freed; /* the calls */
 	int is_freed;
 	bi__cu_pool pool; /* NULL: the usual one, or none */
+	int is_portable; /* of registered memory: for all contexts */
 	int is_leaving; /* freed, but the stream has not come to it */
 	unsigned access[SIM_DEVICES]; /* of a mapping: CUmemAccess_flags */
 	struct history history;

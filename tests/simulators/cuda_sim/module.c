@@ -109,12 +109,15 @@ static bi__cu_result unload(bi__cu_module handle)
 	bi__cu_result code;
 	struct module *module = find(handle, &code);
 	struct module **place;
+	int is_complete;
 
 	if (!module)
 		return code;
-	if (!clock_covers(&host_clock, &module->launches))
+	is_complete = clock_covers(&host_clock, &module->launches);
+	if (!is_complete)
 		report(REPORT_UNLOADED, "kernels of the module are not known to be complete");
-	code = wait_for_context(module->context);
+	if (!is_complete || !switched(SWITCH_work_lost))
+		code = wait_for_context(module->context);
 	if (code)
 		return code;
 	place = &module->context->modules;

@@ -69,6 +69,13 @@ static int is_pageable_for_device(uint64_t pointer)
 	return switched(SWITCH_hmm) && pointer && !arena_at(pointer);
 }
 
+/* Does the current context not know the registered memory of another one? */
+static int is_kept_apart(const struct allocation *a)
+{
+	return switched(SWITCH_registered_apart) && a && a->kind == MEMORY_REGISTERED && !a->is_portable &&
+	       a->context != thread_top();
+}
+
 /* Writes an answer in the type that the attribute has; `a` may be NULL. */
 static void answer(const struct allocation *a, uint64_t pointer, unsigned what, void *value)
 {
@@ -83,7 +90,7 @@ static void answer(const struct allocation *a, uint64_t pointer, unsigned what, 
 		*(unsigned *)value = type_of(a);
 		break;
 	case BI__CU_POINTER_DEVICE_POINTER:
-		*(bi__cu_pointer *)value = a || is_pageable_for_device(pointer) ? pointer : 0;
+		*(bi__cu_pointer *)value = (a && !is_kept_apart(a)) || is_pageable_for_device(pointer) ? pointer : 0;
 		break;
 	case BI__CU_POINTER_HOST_POINTER:
 		*(bi__cu_pointer *)value = has_host_pointer(a, pointer) ? pointer : 0;

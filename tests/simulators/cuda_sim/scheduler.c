@@ -249,6 +249,18 @@ bi__cu_result wait_for_context(struct context *context)
 	return run_until(&goal);
 }
 
+size_t scheduler_drop(const struct context *context)
+{
+	size_t count = 0;
+
+	for (struct op *op = pending; op; op = op->next)
+		if (op->context == context && op->action.kind != ACTION_NOTHING && !op->is_void) {
+			op->is_void = op->action.kind != ACTION_FREE;
+			count++;
+		}
+	return count;
+}
+
 size_t scheduler_forget(void)
 {
 	size_t left = 0;

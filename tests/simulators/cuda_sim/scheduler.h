@@ -24,6 +24,11 @@ void scheduler_settle(void);
  */
 bi__cu_result wait_for_op(struct op *op);
 bi__cu_result wait_for_context(struct context *context);
+/*
+ * The pending operations of a context do nothing when their time comes, but that memory is freed, which is of no
+ * context. Returns how many there were.
+ */
+size_t scheduler_drop(const struct context *context);
 /* Drops what could not run. Returns how many there were. */
 size_t scheduler_forget(void);
 void scheduler_choose_pace(void);
