@@ -500,6 +500,22 @@ def test_a_tensor_that_is_resolved_later_is_refused():
             buffer_interface(type("Broken", (how,), {"is_neg": lambda self: 1 / 0})(make()))
 
 
+def test_a_tensor_that_requires_a_gradient_is_refused():
+    """PyTorch's __dlpack__ refuses it, and its table does not."""
+    table, _ = new_table()
+    kind = with_table(table, requires_grad=property(lambda self: self.answer()))
+    producer = kind(make())
+    producer.answer = lambda: True
+    for protocol in (None, "dlpack"):
+        with pytest.raises(BufferError, match=r"WithTable requires a gradient: pass x\.detach\(\)"):
+            buffer_interface(producer, protocol=protocol)
+    producer.answer = lambda: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        buffer_interface(producer)
+    producer.answer = lambda: False
+    assert buffer_interface(producer).shape == (3, 4)
+
+
 def test_table_of_tvm_ffi():
     source = np.arange(6, dtype="i4")
     wrapper = tvm_ffi.core.DLTensorTestWrapper(tvm_ffi.from_dlpack(source))
@@ -546,6 +562,24 @@ def test_table_that_refuses():
     with pytest.raises(LookupError, match="mine"):
         buffer_interface(producer)
     assert producer.calls == []
+
+
+def test_table_that_raises_a_backtrace():
+    """A RuntimeError of a table is an exception of C++. The words for users are those of __dlpack__."""
+
+    def fileno(self):
+        raise RuntimeError("Exception raised from ... frame #0 ...")
+
+    table, _ = new_table(give=FROM(("PyObject_AsFileDescriptor", ctypes.pythonapi)))
+    kind = with_table(table, fileno=fileno)
+    with pytest.raises(AttributeError, match="capsule"):
+        buffer_interface(kind(None))
+    producer = kind(make())
+    assert buffer_interface(producer).shape == (3, 4)
+    assert len(producer.calls) == 1
+    alone = type("Alone", (), {"__dlpack_c_exchange_api__": kind.__dlpack_c_exchange_api__, "fileno": fileno})
+    with pytest.raises(RuntimeError, match="frame #0"):
+        buffer_interface(alone())
 
 
 @pytest.mark.parametrize("members", [{"shape": (-1, 4)}, {"device": (10, 0)}, {"device": (dl.OPENCL, 0)}, {"flags": 8}])

@@ -11,7 +11,7 @@
 	X(backend) X(base_data) X(buffer) X(buffer_interface_version) X(context) X(copy) X(cuda_stream) \
 	X(data) X(descr) X(device) X(dl_device) X(dtype) X(events) X(get_info) X(handle) X(host_pointer) X(int_ptr) \
 	X(is_conj) X(is_neg) X(itemsize) X(mask) X(max_version) X(nbytes) X(ndim) X(offset) X(ptr) X(queue) X(readonly) \
-	X(shape) X(size) X(stream) X(strides) X(svm_ptr) X(to_numpy) X(typestr) X(value) X(version)
+	X(requires_grad) X(shape) X(size) X(stream) X(strides) X(svm_ptr) X(to_numpy) X(typestr) X(value) X(version)
 /* clang-format on */
 
 /* Interned strings: bip_name.shape is the str "shape". Valid after bip_names_init. */

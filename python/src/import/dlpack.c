@@ -333,36 +333,6 @@ static int try_next_protocol(PyObject *object, const struct bip_request *request
 	return 0;
 }
 
-/* The table */
-
-/* Returns the table of the type if its major version is known, else NULL without an exception. */
-static const struct bip_dlpack_table *find_table(PyTypeObject *type)
-{
-	PyObject *capsule = bip_type_attribute(type, bip_name.__dlpack_c_exchange_api__);
-	const struct bip_dlpack_header *header = NULL;
-
-	if (capsule && PyCapsule_IsValid(capsule, BIP_DLPACK_TABLE))
-		header = PyCapsule_GetPointer(capsule, BIP_DLPACK_TABLE);
-	Py_XDECREF(capsule);
-	while (header && header->version.major != BI_DLPACK_MAJOR)
-		header = header->previous;
-	return (const struct bip_dlpack_table *)header;
-}
-
-static int import_by_table(PyObject *object, const struct bip_dlpack_table *table, const struct bip_request *request,
-			   struct bip_found *found)
-{
-	struct tensor tensor = { NULL, NULL };
-	int rc = table->from_object(object, &tensor.versioned);
-
-	if (rc && PyErr_Occurred())
-		return try_next_protocol(object, request);
-	if (!rc && tensor.versioned)
-		return import_tensor(&tensor, object, NULL, table->current_work_stream, request, found);
-	return bip_refuse(bip_InvalidArrayError, "the DLPack table of type %.100s returns %d, and gives no %s [X3]",
-			  Py_TYPE(object)->tp_name, rc, rc ? "exception" : "tensor");
-}
-
 /* __dlpack__ */
 
 static int raise_device(PyObject *pair)
@@ -590,6 +560,82 @@ static int import_by_method(PyObject *object, const struct bi_dl_device *device,
 	return rc;
 }
 
+/* The table */
+
+/* Returns the table of the type if its major version is known, else NULL without an exception. */
+static const struct bip_dlpack_table *find_table(PyTypeObject *type)
+{
+	PyObject *capsule = bip_type_attribute(type, bip_name.__dlpack_c_exchange_api__);
+	const struct bip_dlpack_header *header = NULL;
+
+	if (capsule && PyCapsule_IsValid(capsule, BIP_DLPACK_TABLE))
+		header = PyCapsule_GetPointer(capsule, BIP_DLPACK_TABLE);
+	Py_XDECREF(capsule);
+	while (header && header->version.major != BI_DLPACK_MAJOR)
+		header = header->previous;
+	return (const struct bip_dlpack_table *)header;
+}
+
+/*
+ * Refuses an array that requires a gradient. PyTorch's __dlpack__ refuses it, but its table does not: a write would be
+ * missing in the gradients, and PyTorch may replace the memory.
+ */
+static int check_gradient(PyObject *object)
+{
+	PyObject *value;
+	int is_required;
+
+	if (bip_attribute(object, bip_name.requires_grad, &value))
+		return -1;
+	is_required = value ? PyObject_IsTrue(value) : 0;
+	Py_XDECREF(value);
+	if (is_required <= 0)
+		return is_required;
+	return bip_refuse(PyExc_BufferError, "this %.100s requires a gradient: pass x.detach()",
+			  Py_TYPE(object)->tp_name);
+}
+
+/*
+ * Decides what follows an exception of a table. A C++ exception becomes a RuntimeError whose text is a backtrace, so
+ * __dlpack__ is called: it raises an exception for users, or exports the array.
+ */
+static int import_after_exception(PyObject *object, const struct bip_request *request, struct bip_found *found)
+{
+	struct bi_dl_device device;
+	struct bip_raised raised;
+	int rc;
+
+	if (!PyErr_ExceptionMatches(PyExc_RuntimeError))
+		return try_next_protocol(object, request);
+	raised = bip_put_aside();
+	rc = call_dlpack_device(object, &device);
+	if (rc == 1)
+		rc = import_by_method(object, &device, request, found);
+	if (rc) {
+		bip_drop_raised(&raised);
+		return rc;
+	}
+	bip_put_back(raised);
+	return -1;
+}
+
+static int import_by_table(PyObject *object, const struct bip_dlpack_table *table, const struct bip_request *request,
+			   struct bip_found *found)
+{
+	struct tensor tensor = { NULL, NULL };
+	int rc;
+
+	if (check_gradient(object))
+		return -1;
+	rc = table->from_object(object, &tensor.versioned);
+	if (rc && PyErr_Occurred())
+		return import_after_exception(object, request, found);
+	if (!rc && tensor.versioned)
+		return import_tensor(&tensor, object, NULL, table->current_work_stream, request, found);
+	return bip_refuse(bip_InvalidArrayError, "the DLPack table of type %.100s returns %d, and gives no %s [X3]",
+			  Py_TYPE(object)->tp_name, rc, rc ? "exception" : "tensor");
+}
+
 int bip_import_dlpack(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	const struct bip_dlpack_table *table;
@@ -598,7 +644,7 @@ int bip_import_dlpack(PyObject *object, const struct bip_request *request, struc
 
 	if (PyCapsule_CheckExact(object))
 		return import_capsule(object, NULL, NULL, NULL, request, found);
-	/* A table does not look at what a dictionary refuses, such as a tensor that requires gradients. */
+	/* A table does not look at all that a dictionary refuses. */
 	table = request->cai_raised ? NULL : find_table(Py_TYPE(object));
 	if (table)
 		return import_by_table(object, table, request, found);
