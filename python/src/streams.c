@@ -152,7 +152,7 @@ static PyObject *only_with_handle(PyObject *object, uintptr_t handle)
 /* CuPy's current stream object, as a new reference; or NULL, perhaps with an exception. */
 static PyObject *current_stream_of_cupy(void)
 {
-	PyObject *function = bip_imported("cupy.cuda", "get_current_stream");
+	PyObject *function = bip_attribute_of_module("cupy.cuda", "get_current_stream");
 	PyObject *stream = function ? PyObject_CallNoArgs(function) : NULL;
 
 	Py_XDECREF(function);

@@ -140,6 +140,16 @@ def test_a_descr_that_contains_itself_is_refused(bi):
         bi.empty(2, descr, device="host")
 
 
+@pytest.mark.parametrize("depth", [33, 110, 5000])
+@pytest.mark.parametrize("kind", [str, np.str_])
+def test_a_descr_that_is_nested_too_deep_is_refused(bi, depth, kind):
+    descr = [("a", kind("<i2"))]
+    for _ in range(depth):
+        descr = [("a", descr)]
+    with pytest.raises(bi.InvalidArrayError, match="nested more than"):
+        bi.empty(2, descr, device="host")
+
+
 @pytest.mark.parametrize("name", ["a\xa0b", "\u200b", "\x1b", "\x7f", "\x85", "\ue000", "\U000e0001", "it's\xa0", "\\xa0"])
 def test_names_that_repr_escapes(bi, name):
     """Excel and web pages put a non-breaking space between the words of a column's name."""
@@ -222,6 +232,18 @@ def test_format_that_numpy_writes(bi, dtype):
 def test_format_that_is_no_element_is_refused_by_name(bi, format, item):
     with pytest.raises(bi.InvalidArrayError, match=f"'{format}'"):
         bi.buffer_interface(exported([item], format, shape=[1]), protocol="buffer")
+
+
+@pytest.mark.parametrize(
+    "format, words",
+    [(b"", "a type is expected at byte 0"), (b"T{", "a type is expected at byte 2"), (b">", "a type is expected at byte 1"),
+     (b"Zq", "a type that is not supported at byte 1"), (b"T{i:\xff:}", "the name of a field is not UTF-8 at byte 4")],
+)  # fmt: skip
+def test_format_that_is_damaged_is_refused_with_its_place(bi, format, words):
+    from offenders import buffer_type, edit
+
+    with pytest.raises(bi.InvalidArrayError, match=f"of the buffer: {words}"):
+        bi.buffer_interface(buffer_type(edit(format=format))(), protocol="buffer")
 
 
 @pytest.mark.parametrize(

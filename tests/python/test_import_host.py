@@ -9,6 +9,8 @@ import weakref
 
 import _testbuffer
 import ml_dtypes
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -225,7 +227,17 @@ def test_host_objects_without_the_protocol_are_type_errors(bi, protocol):
     refused(bi, object(), protocol, "protocol", TypeError)
 
 
+@pytest.mark.parametrize("value, is_right", [([1], True), ((1, 2), True), (1.5, True), (1j, True), (Fraction(1, 2), False)])
+def test_host_the_remedy_is_one_that_works(bi, value, is_right):
+    """np.asarray(Fraction(1, 2)) is an array of objects. Sparse matrices and tracers have operators of numbers, too."""
+    with pytest.raises(TypeError) as info:
+        bi.buffer_interface(value)
+    assert str(info.value).endswith("np.asarray(x) makes an array of it") == is_right
+
+
 def test_H5_masked_arrays_of_numpy_are_refused(bi):
+    with pytest.raises(bi.UnsupportedError, match=r"import x\.data and x\.mask one by one \[H5\]"):
+        bi.buffer_interface(np.ma.array([1, 2], mask=[1, 0]), mask="keep")
     for mask in ([1, 0, 0], [0, 0, 0]):
         refused(bi, np.ma.array([1, 2, 3], mask=mask), "buffer", "H5", bi.UnsupportedError)
     assert bi.buffer_interface(np.ma.array([1, 2, 3]), protocol="buffer").shape == (3,)

@@ -41,7 +41,7 @@ static int from_text(PyObject *object, struct bi_dtype *out)
 
 /* Descr texts */
 
-/* A descr nests lists and tuples at most this often; a list may contain itself. */
+/* The library reads at most 32 nested lists. This limit ends the copy of a list that contains itself. */
 #define MOST_NESTED 100
 
 static PyObject *plain_copy(PyObject *object, int depth);
@@ -76,7 +76,8 @@ static PyObject *copy_items(PyObject *object, int depth)
 static PyObject *plain_copy(PyObject *object, int depth)
 {
 	if (depth > MOST_NESTED)
-		return PyErr_Format(PyExc_RecursionError, "a descr nests more than %d lists and tuples", MOST_NESTED);
+		return PyErr_Format(bip_InvalidArrayError, "descr: lists and tuples are nested more than %d deep",
+				    MOST_NESTED);
 	if (PyList_Check(object) || PyTuple_Check(object))
 		return copy_items(object, depth);
 	if (PyUnicode_Check(object))
@@ -108,7 +109,8 @@ PyObject *bip_descr_text(PyObject *list)
 		return PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list [C13]",
 				    Py_TYPE(list)->tp_name);
 	text = parsed_repr(list);
-	if (text || !PyErr_ExceptionMatches(bip_InvalidArrayError))
+	/* repr() raises RecursionError for a list that is nested too deep. plain_copy has a message for that. */
+	if (text || (!PyErr_ExceptionMatches(bip_InvalidArrayError) && !PyErr_ExceptionMatches(PyExc_RecursionError)))
 		return text;
 	PyErr_Clear();
 	plain = plain_copy(list, 0);
@@ -310,7 +312,7 @@ int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject *
 		return from_text(object, out);
 	if (PyList_Check(object))
 		return from_descr(object, out, descr);
-	numpy_dtype = bip_imported("numpy", "dtype");
+	numpy_dtype = bip_attribute_of_module("numpy", "dtype");
 	if (!numpy_dtype && PyErr_Occurred())
 		return -1;
 	if (PyType_Check(object))

@@ -73,7 +73,7 @@ int bip_type_has(PyTypeObject *type, PyObject *name)
 	return found != NULL;
 }
 
-PyObject *bip_imported(const char *module_name, const char *name)
+PyObject *bip_attribute_of_module(const char *module_name, const char *name)
 {
 	PyObject *key = PyUnicode_FromString(module_name);
 	PyObject *module = key ? PyImport_GetModule(key) : NULL;

@@ -44,9 +44,9 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
  * NULL without an exception if there is none.
  */
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name);
-/* Returns true if bip_type_attribute finds one. Runs no code of the object, as PyObject_HasAttr does. */
+/* Returns true if bip_type_attribute finds one. Runs no code of the object. PyObject_HasAttr would. */
 int bip_type_has(PyTypeObject *type, PyObject *name);
-/* Returns an attribute of a module. Returns NULL without an exception if the module has not been imported. */
-PyObject *bip_imported(const char *module_name, const char *name);
+/* Returns an attribute of an imported module. Returns NULL without an exception if the module has not been imported. */
+PyObject *bip_attribute_of_module(const char *module_name, const char *name);
 
 #endif

@@ -10,7 +10,8 @@ PyObject *bip_tuple(const int64_t *numbers, int count)
 	PyObject *tuple;
 
 	/* An allocation of Python 3.11 may run any code, which may release the owner of the numbers. */
-	memcpy(copy, numbers, (size_t)count * sizeof(*numbers));
+	if (count)
+		memcpy(copy, numbers, (size_t)count * sizeof(*numbers));
 	tuple = PyTuple_New(count);
 	for (int i = 0; tuple && i < count; i++) {
 		PyObject *number = PyLong_FromLongLong(copy[i]);

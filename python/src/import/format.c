@@ -2,8 +2,8 @@
  * Reads formats of the buffer protocol (PEP 3118), as the struct module, NumPy, ctypes and Cython write them
  *
  * A format is one simple type (a letter such as "f", not a typestr), a count of them ("2h"), a structure "T{...}", or
- * several types, which form a structure. A structure is converted
- * to a descr list, and the list to the text that the library reads. Gaps become fields without a name.
+ * several types, which form a structure. A structure is converted to a descr list, and the list to the text that the
+ * library reads. Gaps become fields without a name.
  */
 #include <string.h>
 
@@ -77,7 +77,8 @@ static void refuse_letter(const struct reader *in, char letter)
 {
 	PyErr_Format(bip_UnsupportedTypeError, "format '%.200s' of the buffer: %s at byte %zd", in->format,
 		     letter == 'O' ? "Python objects, which are not supported (x.astype('float64') converts numbers)"
-				   : "a type that is not supported",
+		     : letter      ? "a type that is not supported"
+				   : "a type is expected",
 		     (Py_ssize_t)(in->at - in->format));
 }
 
@@ -167,7 +168,7 @@ static const struct code *read_letter(struct reader *in)
 	char letter = peek(in);
 
 	if (is_complex)
-		letter = letter == 'f' ? 'F' : letter == 'd' ? 'D' : '\0';
+		letter = letter == 'f' ? 'F' : letter == 'd' ? 'D' : 'Z';
 	if ((unsigned char)letter >= Py_ARRAY_LENGTH(codes) || !codes[(unsigned char)letter].is_known) {
 		refuse_letter(in, letter);
 		return NULL;
@@ -243,6 +244,7 @@ static int read_item(struct reader *in, int depth, struct item *item)
 static PyObject *read_name(struct reader *in)
 {
 	const char *start = in->at, *end;
+	PyObject *name;
 
 	if (!accept(in, ':'))
 		return PyUnicode_FromStringAndSize(NULL, 0);
@@ -252,8 +254,11 @@ static PyObject *read_name(struct reader *in)
 		refuse_format(in, "a name without end");
 		return NULL;
 	}
+	name = PyUnicode_DecodeUTF8(start, end - start, NULL);
+	if (!name && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+		refuse_format(in, "the name of a field is not UTF-8");
 	in->at = end + 1;
-	return PyUnicode_DecodeUTF8(start, end - start, NULL);
+	return name;
 }
 
 static PyObject *type_of(const struct item *item)

@@ -202,7 +202,7 @@ int bip_refuse_masked(PyObject *object)
 		return -1;
 	return bip_refuse(
 		bip_UnsupportedError,
-		"an array of type %.100s has a mask, which would be lost: import its data and its mask one by one [H5]",
+		"an array of type %.100s has a mask, which would be lost: import x.data and x.mask one by one [H5]",
 		Py_TYPE(object)->tp_name);
 }
 

@@ -88,7 +88,7 @@ static _Atomic(PyTypeObject *) known;
  */
 static PyTypeObject *load_ndarray(void)
 {
-	PyObject *type = bip_imported("numpy", "ndarray");
+	PyObject *type = bip_attribute_of_module("numpy", "ndarray");
 	PyTypeObject *stored = NULL;
 
 	PyErr_Clear();
@@ -152,7 +152,8 @@ static int import_by_name(PyObject *object, const struct bip_request *request, s
 /* Returns the words that say how an object of no protocol becomes an array. */
 static const char *find_remedy(PyObject *object)
 {
-	if (PyList_Check(object) || PyTuple_Check(object) || PyNumber_Check(object))
+	if (PyList_Check(object) || PyTuple_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
+	    PyComplex_Check(object))
 		return "np.asarray(x) makes an array of it";
 	if (bip_type_has(Py_TYPE(object), bip_name.to_numpy))
 		return "pass x.to_numpy()";
