@@ -4,8 +4,8 @@
  * The buffer protocol is slow for NumPy, because NumPy writes a format: that takes longer than the rest of an import.
  * The members of numpy.ndarray are part of NumPy's binary interface; macros such as PyArray_DATA read them. This file
  * is compiled without NumPy, and does not import it. The members of the first array of numbers are compared with its
- * __array_struct__, whose flags are not those of the array for a structured type. If they differ, the buffer protocol
- * is used from then on.
+ * __array_struct__. If they differ, the buffer protocol is used from then on. Only an array of numbers is compared:
+ * NumPy writes wrong flags into the __array_struct__ of a structured array.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -287,7 +287,7 @@ static int view_memory(struct bi_memory *memory, const struct bi_layout *layout,
 
 /*
  * Wraps the memory and makes a view. If `layout` is NULL, the view has all bytes of the memory. The memory keeps
- * `owner`.
+ * `owner`, except for an array without elements, which has no handle.
  */
 static int wrap_place(const struct place *place, struct bi_foreign *foreign, const struct bi_layout *layout,
 		      PyObject *owner, struct bi_view **out)
@@ -323,7 +323,7 @@ static int read_producer_stream(const struct bip_request *request, struct bi_con
 	return bip_stream_named("producer_stream", request->producer_stream, context, out);
 }
 
-/* Makes the view. `list` contains the array's events, or is NULL. The memory keeps `owner`. */
+/* Makes the view. `list` contains the array's events, or is NULL. wrap_place says what keeps `owner`. */
 static int make_view(const struct place *place, const struct bip_request *request, const struct bi_layout *layout,
 		     PyObject *list, PyObject *owner, struct bip_found *found)
 {
