@@ -31,11 +31,14 @@ from ._functions import (
     flip,
     from_dlpack,
     from_numpy,
+    full_like,
     moveaxis,
     ones,
+    ones_like,
     ravel,
     shared_empty,
     squeeze,
+    zeros_like,
 )
 from ._pyopencl import pyopencl_array
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from types import EllipsisType, TracebackType
-from typing import Any, Final, Literal, SupportsIndex, TypeAlias, final
+from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, final
 
 import numpy as np
 from _typeshed import structseq
@@ -33,10 +33,12 @@ __all__ = [
     "from_dlpack",
     "from_numpy",
     "full",
+    "full_like",
     "get_include",
     "join",
     "moveaxis",
     "ones",
+    "ones_like",
     "pyopencl_array",
     "ravel",
     "set_threads",
@@ -46,6 +48,7 @@ __all__ = [
     "threads",
     "trim",
     "zeros",
+    "zeros_like",
 ]
 
 # An object that supports DLPack, the CUDA Array Interface, the buffer protocol, NumPy's array interface or the BufferInterface.
@@ -225,6 +228,11 @@ class BufferInterface:
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]:
         """Iterates over Python objects, copies of the elements, with one axis; with more over views along the first."""
+    def __reversed__(self) -> Iterator[Any]:
+        """Iterates backwards over what iteration gives."""
+    def __format__(self, spec: str, /) -> str:
+        """Formats the element of an array without axes. TypeError for an array with axes."""
+    __hash__: ClassVar[None]  # type: ignore[assignment]
     def __contains__(self, value: object, /) -> bool:
         """Compares host memory by NumPy. UnsupportedError for memory of a device."""
     def __eq__(self, other: object, /) -> NDArray[np.bool_]:  # type: ignore[override]
@@ -236,7 +244,8 @@ class BufferInterface:
     def __float__(self) -> float: ...
     def __complex__(self) -> complex: ...
     def __index__(self) -> int: ...
-    def __getitem__(self, key: _Index, /) -> BufferInterface: ...
+    def __getitem__(self, key: _Index, /) -> BufferInterface:
+        """Always a view, also for one element: `a[0], a[1] = a[1], a[0]` gives both the same element. item() copies one."""
     def __setitem__(self, key: _Index, value: _Array, /) -> None:
         """Copies as copyto() does. If a device writes to host memory, the copy is complete after synchronize(), or at the
         end of the array's `with` block."""
@@ -264,7 +273,10 @@ class BufferInterface:
     def item(self, *index: _Shape) -> Any:
         """Returns one element as a Python object, after the work that is pending on the memory."""
     def map(self, mode: Literal["r", "w", "rw"] = "r") -> Mapping:
-        """Returns the elements in memory that the CPU can use: 'r' reads, 'w' writes every element, 'rw' does both."""
+        """Returns the elements in memory that the CPU can use: 'r' reads, 'w' writes every element, 'rw' does both.
+
+        An array that was made from the mapping keeps it after the `with` block: delete the array in the block.
+        """
 
     # Exports
     @property
@@ -307,7 +319,8 @@ class Mapping:
     """The elements of an array in memory that the CPU can use. Supports the buffer protocol until close()."""
 
     @property
-    def closed(self) -> bool: ...
+    def closed(self) -> bool:
+        """True when the array is no longer mapped."""
     @property
     def mode(self) -> str:
         """'r', 'w' or 'rw'."""
@@ -361,6 +374,15 @@ def arange(
 
 def empty_like(x: _Array, *, device: _Device | None = None) -> BufferInterface:
     """Returns a dense array in C order with the shape and element type of the array `x`, on its device or on `device`."""
+
+def zeros_like(x: _Array, /, *, device: _Device | None = None) -> BufferInterface:
+    """Returns empty_like(x) with every byte set to 0."""
+
+def ones_like(x: _Array, /, *, device: _Device | None = None) -> BufferInterface:
+    """Returns empty_like(x) whose elements are 1."""
+
+def full_like(x: _Array, /, value: Any, *, device: _Device | None = None) -> BufferInterface:
+    """Returns empty_like(x) with every element set to the value, as fill() converts it."""
 
 def from_numpy(array: _Array, *, device: _Device | None = "auto") -> BufferInterface:
     """Returns a dense copy of any array on a device."""

@@ -4,6 +4,7 @@ The methods of the type call these functions. The module is imported at the firs
 needs it. No function here computes with elements: each of them describes, copies or converts.
 """
 
+import builtins
 import operator
 import pickle
 from collections.abc import Sequence
@@ -90,7 +91,7 @@ def _bytes_of(array):
 
 def _is_dense(array):
     expected = array.itemsize
-    for extent, stride in zip(reversed(array.shape), reversed(array.strides)):
+    for extent, stride in zip(array.shape[::-1], array.strides[::-1]):
         if extent != 1 and stride != expected:
             return False
         expected *= extent
@@ -140,6 +141,18 @@ def iterate(array):
     if array.ndim == 1:
         return iter(tolist(array))
     return (array[i] for i in range(len(array)))
+
+
+def reversed(array):
+    """Iterates backwards. a[i] of a one-dimensional array is a view, and iteration gives copies of the elements."""
+    return iterate(array[::-1] if array.ndim else array)
+
+
+def format(array, spec):
+    """The text of an element, as NumPy makes it. Without a format the text is str(array)."""
+    if not spec or array.ndim:
+        return object.__format__(array, spec)
+    return builtins.format(array.item(), spec)
 
 
 # NumPy's part in elements and mappings

@@ -1,12 +1,30 @@
 """Functions of the module that combine others. Most have the names of the Array API standard."""
 
 from . import _array
-from ._core import asarray, buffer_interface, empty, full
+from ._core import asarray, buffer_interface, empty, empty_like, full, zeros
 
 
 def ones(shape, dtype="float64", *, device="auto", stream=None):
     """Returns a dense array in C order whose elements are 1. The arguments are those of zeros()."""
     return full(shape, 1, dtype, device=device, stream=stream)
+
+
+def zeros_like(x, /, *, device=None):
+    """Returns empty_like(x) with every byte set to 0."""
+    array = asarray(x)
+    return zeros(array.shape, _array.element_type(array), device=array if device is None else device)
+
+
+def full_like(x, /, value, *, device=None):
+    """Returns empty_like(x) with every element set to the value, as fill() converts it."""
+    array = empty_like(x, device=device)
+    array.fill(value)
+    return array
+
+
+def ones_like(x, /, *, device=None):
+    """Returns empty_like(x) whose elements are 1."""
+    return full_like(x, 1, device=device)
 
 
 def from_numpy(array, *, device="auto"):

@@ -60,7 +60,8 @@ static PyMethodDef methods[] = {
 	{ "map", FAST(bip_map), FAST_WORDS,
 	  "map($self, mode='r')\n--\n\n"
 	  "Returns a Mapping: the elements in memory that the CPU can use, as an object with the buffer protocol\n"
-	  "for a `with` block. mode 'r' reads, 'w' writes every element, 'rw' does both. Waits for pending work.\n\n"
+	  "for a `with` block. mode 'r' reads, 'w' writes every element, 'rw' does both. Waits for pending work.\n"
+	  "An array that was made from the mapping keeps it after the block: delete the array (del v) in the block.\n\n"
 	  ">>> array = buffer_interface.zeros(3, device='opencl')\n"
 	  ">>> with array.map('rw') as mapped:\n"
 	  "...     mapped.numpy()[1:] = 8\n"
@@ -105,6 +106,10 @@ static PyMethodDef methods[] = {
 	  "ready($self)\n--\n\n"
 	  "Returns an awaitable that ends when the work that is pending now is complete. asyncio goes on meanwhile.\n"
 	  "DriverError if some of the work failed." },
+	{ "__reversed__", FAST(bip_reversed), FAST_WORDS,
+	  "__reversed__($self)\n--\n\nIterates backwards over what iteration gives." },
+	{ "__format__", FAST(bip_format), FAST_WORDS,
+	  "__format__($self, spec, /)\n--\n\nFormats the element of an array without axes. TypeError for an array with axes." },
 	{ "__copy__", bip_copy_protocol, METH_NOARGS, "__copy__($self)\n--\n\nThe same as copy()." },
 	{ "__deepcopy__", FAST(bip_deepcopy), FAST_WORDS, "__deepcopy__($self, memo)\n--\n\nThe same as copy()." },
 	{ "__reduce_ex__", FAST(bip_reduce), FAST_WORDS,
@@ -139,7 +144,10 @@ static PyMethodDef methods[] = {
 };
 /* clang-format on */
 
-static PySequenceMethods sequence = { .sq_contains = bip_contains };
+/* A library takes an object with these functions for a sequence. Python's operators use those of `mapping` first. */
+static PySequenceMethods sequence = { .sq_length = bip_length,
+				      .sq_item = bip_sequence_item,
+				      .sq_contains = bip_contains };
 static PyMappingMethods mapping = { .mp_length = bip_length,
 				    .mp_subscript = bip_subscript,
 				    .mp_ass_subscript = bip_ass_subscript };

@@ -159,6 +159,27 @@ def test_empty_like(device):
     assert bi.empty_like(made, device="host").backend == "host"
 
 
+def test_arrays_like_another(device):
+    source = np.zeros((3, 4), POINT).T
+    made = bi.zeros_like(source, device=device)
+    assert (made.shape, made.dtype, made.backend) == ((4, 3), POINT, device) and not any(made.tobytes())
+    for array in (bi.zeros_like(made), bi.zeros_like(bi.zeros((), "bfloat16", device=device))):
+        assert array.backend == device and not any(array.tobytes())
+    numbers = bi.from_numpy(np.arange(6, dtype="<i2").reshape(2, 3), device=device)
+    for array, value in ((bi.ones_like(numbers), 1), (bi.full_like(numbers, 7), 7)):
+        assert (array.typestr, array.backend, array.tolist()) == ("<i2", device, [[value] * 3] * 2)
+    assert bi.ones_like(numbers, device="host").backend == "host"
+    with pytest.raises(OverflowError):
+        bi.full_like(numbers, 1 << 20)
+
+
+def test_a_format_is_that_of_the_element(device):
+    array = bi.from_numpy(np.array([1.25, 2]), device=device)
+    assert f"{array[0]:.1f} {array[1]:05.1f}" == "1.2 002.0" and f"{array[0]}" == str(array[0])
+    with pytest.raises(TypeError, match="unsupported format string"):
+        f"{array:.1f}"
+
+
 def test_errors_of_new_arrays():
     for call, error in [
         (lambda: bi.empty(), TypeError),

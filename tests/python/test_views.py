@@ -1,5 +1,7 @@
 """Indexing, axes, shapes and types: NumPy's results and NumPy's exceptions, without a copy."""
 
+import ctypes
+import operator
 import random
 import sys
 
@@ -118,6 +120,59 @@ def test_index_errors_as_numpy(view, array, key):
         array[key]
     with pytest.raises(IndexError):
         view[key]
+
+
+def test_index_errors_are_those_of_numpy(view):
+    for key, words in [
+        (2, "index 2 is out of bounds for axis 0 with size 2"),
+        ((..., -6), "index -6 is out of bounds for axis 3 with size 5"),
+        ((None, slice(1), 3), "index 3 is out of bounds for axis 1 with size 3"),
+        ((0,) * 5, "too many indices: the array has 4 dimensions, 5 were given"),
+    ]:
+        with pytest.raises(IndexError) as info:
+            view[key]
+        assert str(info.value) == words
+    with pytest.raises(IndexError, match="2 ellipses"):
+        view[..., ..., 9]
+    with pytest.raises(IndexError, match="has 1 dimension, 2 were given"):
+        view[0, 0, 0][0, 0]
+
+
+def test_libraries_take_an_array_for_a_sequence():
+    """PySequence_GetItem adds the length to a negative index. The items are those of iteration."""
+    item = ctypes.pythonapi.PySequence_GetItem
+    item.restype, item.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_ssize_t]
+    is_sequence = ctypes.pythonapi.PySequence_Check
+    is_sequence.argtypes = [ctypes.py_object]
+    for device in ("host", "opencl"):
+        view = bi.from_numpy(np.arange(4, dtype="f4"), device=device)
+        assert is_sequence(view)
+        assert [item(view, i) for i in (0, 3, -1, -4)] == [0.0, 3.0, 3.0, 0.0]
+        for i in (4, -5):
+            with pytest.raises(IndexError, match="out of bounds for axis 0"):
+                item(view, i)
+        rows = view.reshape(2, 2)
+        assert item(rows, -1).tolist() == [2.0, 3.0]
+        assert list(reversed(view)) == [3.0, 2.0, 1.0, 0.0]
+        assert [row.tolist() for row in reversed(rows)] == [[2.0, 3.0], [0.0, 1.0]]
+        scalar = view[0]
+        for use in (len, reversed, lambda x: item(x, -1)):
+            with pytest.raises(TypeError):
+                use(scalar)
+        with pytest.raises(IndexError, match="too many indices"):
+            item(scalar, 0)
+        assert isinstance(view[-1], bi.BufferInterface) and view[-1].item() == view.__getitem__(-1).item() == 3.0
+        for refused in (lambda: view + view, lambda: view + [1], lambda: [1] + view, lambda: view * 2, lambda: 2 * view):
+            with pytest.raises(TypeError):
+                refused()
+    with pytest.raises(TypeError, match="does not compute"):
+        operator.concat(view, view)
+
+
+def test_numpy_reads_the_memory_and_not_the_sequence():
+    view = buffer_interface(np.arange(4))
+    assert np.shares_memory(np.asarray(view), view.numpy())
+    assert np.array([view, view]).tolist() == [[0, 1, 2, 3]] * 2 and 3 in view and 4 not in view
 
 
 @pytest.mark.parametrize("key", [True, np.True_, [0, 1], np.array([0, 1]), np.zeros((2, 3, 4, 5), bool), b"x"])

@@ -42,6 +42,8 @@ IN_PYTHON(squeeze)
 IN_PYTHON(to_device)
 IN_PYTHON(html)
 IN_PYTHON(ready)
+IN_PYTHON(reversed)
+IN_PYTHON(format)
 
 PyObject *bip_iterate(PyObject *self)
 {

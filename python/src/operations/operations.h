@@ -83,6 +83,11 @@ PyObject *bip_exit(PyObject *self, PyObject *args);
 PyObject *bip_subscript(PyObject *self, PyObject *key);
 int bip_ass_subscript(PyObject *self, PyObject *key, PyObject *value);
 Py_ssize_t bip_length(PyObject *self);
+/*
+ * What iteration gives at this position: a Python object for an array with one axis, otherwise a view. Python has added
+ * the length to a negative index.
+ */
+PyObject *bip_sequence_item(PyObject *self, Py_ssize_t index);
 PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *bip_get_T(PyObject *self, void *closure);
 PyObject *bip_reshape(PyObject *self, PyObject *const *args, Py_ssize_t count);
@@ -102,7 +107,7 @@ PyObject *bip_complex(PyObject *self, PyObject *none);
 /* Functions of _array.py ------------------------------------------------------------------------- in_python.c */
 
 bip_method bip_numpy, bip_tolist, bip_tobytes, bip_deepcopy, bip_reduce, bip_ravel, bip_squeeze, bip_to_device;
-bip_method bip_html, bip_ready, bip_ndarray;
+bip_method bip_html, bip_ready, bip_ndarray, bip_reversed, bip_format;
 PyObject *bip_copy_protocol(PyObject *self, PyObject *none);
 PyObject *bip_get_mT(PyObject *self, void *closure);
 PyObject *bip_iterate(PyObject *self);

@@ -189,6 +189,26 @@ static int read_indices(PyObject *key, struct indices *out)
 	return 0;
 }
 
+/*
+ * Returns the axis whose extent an integer exceeds, and the integer in *index; -1 if there is none. Behind a second
+ * ellipsis, which the library refuses, no axis is left.
+ */
+static int find_exceeded(const struct bi_view *view, const struct indices *indices, int indexed, int64_t *index)
+{
+	const int64_t *shape = bi_view_shape(view);
+	int axis = 0;
+
+	for (int i = 0; i < indices->count && axis < bi_view_ndim(view); i++) {
+		const struct bi_index *item = &indices->items[i];
+
+		*index = item->start;
+		if (item->kind == BI_INDEX_INTEGER && (*index < -shape[axis] || *index >= shape[axis]))
+			return axis;
+		axis += item->kind == BI_INDEX_ELLIPSIS ? bi_view_ndim(view) - indexed : item->kind != BI_INDEX_NEWAXIS;
+	}
+	return -1;
+}
+
 static int apply_items(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err)
 {
 	const struct indices *items = argument;
@@ -201,11 +221,41 @@ static int apply_field(const struct bi_view *view, const void *argument, struct 
 	return bi_view_field(view, argument, out, err);
 }
 
+static int refuse_bounds(const struct bi_view *view, const struct indices *indices)
+{
+	int ndim = bi_view_ndim(view), indexed = 0, axis;
+	int64_t index;
+
+	for (int i = 0; i < indices->count; i++)
+		indexed += indices->items[i].kind == BI_INDEX_INTEGER || indices->items[i].kind == BI_INDEX_SLICE;
+	if (indexed > ndim)
+		return bip_refuse(PyExc_IndexError, "too many indices: the array has %d dimension%s, %d were given",
+				  ndim, ndim == 1 ? "" : "s", indexed);
+	axis = find_exceeded(view, indices, indexed, &index);
+	if (axis < 0)
+		return -1;
+	return bip_refuse(PyExc_IndexError, "index %lld is out of bounds for axis %d with size %lld", (long long)index,
+			  axis, (long long)bi_view_shape(view)[axis]);
+}
+
+/* Says in NumPy's words which index exceeds the array. The words of the library name the arguments of C. */
+static void explain_bounds(PyObject *self, const struct indices *indices)
+{
+	struct bip_raised raised = bip_put_aside();
+	struct bi_view *view = bip_hold(self);
+
+	bip_put_back(raised);
+	if (view && PyErr_ExceptionMatches(PyExc_IndexError))
+		refuse_bounds(view, indices);
+	bip_release_view(view);
+}
+
 PyObject *bip_subscript(PyObject *self, PyObject *key)
 {
 	const struct change index = { apply_items, BI_EINVAL, &PyExc_IndexError, 1 };
 	const struct change field = { apply_field, BI_EDTYPE, &PyExc_IndexError, 0 };
 	struct indices items;
+	PyObject *view;
 
 	if (PyUnicode_Check(key)) {
 		const char *name = bip_utf8(key);
@@ -214,7 +264,41 @@ PyObject *bip_subscript(PyObject *self, PyObject *key)
 			PyErr_Format(PyExc_IndexError, "name: the type has no field %R", key);
 		return name ? derive_view(self, &field, name) : NULL;
 	}
-	return read_indices(key, &items) ? NULL : derive_view(self, &index, &items);
+	if (read_indices(key, &items))
+		return NULL;
+	view = derive_view(self, &index, &items);
+	if (!view)
+		explain_bounds(self, &items);
+	return view;
+}
+
+static int ndim_of(PyObject *self)
+{
+	const struct bi_view *view;
+	int ndim = -1;
+
+	BIP_LOCK(self)
+	view = bip_view_locked(self);
+	if (view)
+		ndim = bi_view_ndim(view);
+	BIP_UNLOCK()
+	return ndim;
+}
+
+PyObject *bip_sequence_item(PyObject *self, Py_ssize_t index)
+{
+	PyObject *key, *view, *element;
+
+	if (index < 0)
+		return PyErr_Format(PyExc_IndexError, "the index is out of bounds for axis 0");
+	key = PyLong_FromSsize_t(index);
+	view = key ? bip_subscript(self, key) : NULL;
+	Py_XDECREF(key);
+	if (!view || ndim_of(view))
+		return view;
+	element = bip_item(view, NULL, 0);
+	Py_DECREF(view);
+	return element;
 }
 
 int bip_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
@@ -274,19 +358,6 @@ static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes
 		axes[i] = axis < -BI_MAX_NDIM || axis > BI_MAX_NDIM ? BI_MAX_NDIM : (int)axis;
 	}
 	return 0;
-}
-
-static int ndim_of(PyObject *self)
-{
-	const struct bi_view *view;
-	int ndim = -1;
-
-	BIP_LOCK(self)
-	view = bip_view_locked(self);
-	if (view)
-		ndim = bi_view_ndim(view);
-	BIP_UNLOCK()
-	return ndim;
 }
 
 static PyObject *transpose_by(PyObject *self, PyObject *const *args, Py_ssize_t count)
