@@ -143,11 +143,14 @@ def test_close(view):
             pass
 
 
-def test_a_mapping_whose_block_has_ended_says_that_it_is_closed(view):
+def test_a_mapping_whose_block_has_ended_is_closed_when_nothing_uses_it(view):
     with view.map() as mapped:
         array = np.asarray(mapped)
-        assert "closed" not in repr(mapped)
-    assert mapped.closed and "closed" in repr(mapped)
+        assert not mapped.closed and "mapped:" not in repr(mapped)
+    assert not mapped.closed and repr(mapped).endswith(", still mapped: a buffer is in use>")
+    for use in (mapped.numpy, mapped.__enter__, lambda: memoryview(mapped)):
+        with pytest.raises(bi.InvalidArrayError, match=r"block.*has ended.*still in use: delete.*\(del v\)"):
+            use()
     del array
     assert mapped.closed and "closed" in repr(mapped)
 
@@ -171,13 +174,14 @@ def test_an_array_that_outlives_the_block_ends_the_mapping_when_it_is_freed(view
     with view.map("rw") as mapped:
         array = mapped.numpy()
         array[...] = 7
-    assert mapped.closed
-    with pytest.raises(bi.InvalidArrayError, match="closed"):
+    assert not mapped.closed
+    with pytest.raises(bi.InvalidArrayError, match="has ended"):
         mapped.numpy()
     with pytest.raises(BufferError, match="del v"):
         view.fill(0)
     array[0] = 9
     del array
+    assert mapped.closed
     assert view[0].numpy().tolist() == np.full(expected.shape[1:], 9).tolist()
     view.fill(0)
     assert view.item(0) == 0

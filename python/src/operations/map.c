@@ -33,6 +33,8 @@ struct mapping {
 static char nowhere;
 
 static const char closed[] = "the mapping is closed";
+static const char ending[] = "the `with` block of the mapping has ended, and a buffer of the mapping is still in use: "
+			     "delete the array that was made from it (del v), then call map() again";
 
 /* Making */
 
@@ -245,27 +247,27 @@ static void mapping_dealloc(PyObject *object)
 
 /* The mapping as an object */
 
-static int is_closed_locked(const struct mapping *self)
+/* Returns the reason why the mapping gives no more buffers: `closed` or `ending`. Returns NULL if it gives some. */
+static const char *find_end_locked(const struct mapping *self)
 {
-	return !self->map || self->is_ending;
+	return !self->map ? closed : self->is_ending ? ending : NULL;
 }
 
-/* Returns true if the mapping has no more use: after close(), or after the end of its `with` block. */
-static int is_closed(PyObject *self)
+static const char *find_end(PyObject *self)
 {
-	int result;
+	const char *end;
 
 	BIP_LOCK(self)
-	result = is_closed_locked((struct mapping *)self);
+	end = find_end_locked((struct mapping *)self);
 	BIP_UNLOCK()
-	return result;
+	return end;
 }
 
 static int check_open(PyObject *self)
 {
-	if (!is_closed(self))
-		return 0;
-	return bip_refuse(bip_InvalidArrayError, "%s", closed);
+	const char *end = find_end(self);
+
+	return end ? bip_refuse(bip_InvalidArrayError, "%s", end) : 0;
 }
 
 static PyObject *mapping_enter(PyObject *self, PyObject *Py_UNUSED(none))
@@ -277,6 +279,7 @@ static PyObject *mapping_repr(PyObject *object)
 {
 	const struct mapping *self = (struct mapping *)object;
 	PyObject *shape = bip_tuple(bi_view_shape(self->view), bi_view_ndim(self->view));
+	const char *end = find_end(object);
 	PyObject *text;
 	char name[BI_DTYPE_TEXT];
 
@@ -284,7 +287,9 @@ static PyObject *mapping_repr(PyObject *object)
 		return NULL;
 	bi_dtype_name(bi_view_dtype(self->view), name);
 	text = PyUnicode_FromFormat("<Mapping '%s' %s %S%s>", self->mode, name, shape,
-				    is_closed(object) ? ", closed" : "");
+				    end == closed   ? ", closed"
+				    : end == ending ? ", still mapped: a buffer is in use"
+						    : "");
 	Py_DECREF(shape);
 	return text;
 }
@@ -301,7 +306,7 @@ static PyObject *as_array(PyObject *self, PyObject *const *args, Py_ssize_t coun
 
 static PyObject *get_closed(PyObject *self, void *Py_UNUSED(closure))
 {
-	return PyBool_FromLong(is_closed(self));
+	return PyBool_FromLong(find_end(self) == closed);
 }
 
 static PyObject *get_mode(PyObject *self, void *Py_UNUSED(closure))
@@ -389,10 +394,10 @@ static void clear_unrequested(Py_buffer *buffer, int flags)
 /* Exports a buffer. Returns NULL, or the reason why there is no buffer. */
 static const char *export_buffer_locked(struct mapping *self, Py_buffer *buffer, int flags)
 {
-	const char *fault;
+	const char *fault = find_end_locked(self);
 
-	if (is_closed_locked(self))
-		return closed;
+	if (fault)
+		return fault;
 	fill_buffer(self, buffer);
 	fault = find_refusal(buffer, flags);
 	if (fault)
@@ -413,7 +418,7 @@ static int mapping_getbuffer(PyObject *object, Py_buffer *buffer, int flags)
 	BIP_UNLOCK()
 	if (!fault)
 		return 0;
-	return bip_refuse(fault == closed ? bip_InvalidArrayError : PyExc_BufferError, "%s", fault);
+	return bip_refuse(fault == closed || fault == ending ? bip_InvalidArrayError : PyExc_BufferError, "%s", fault);
 }
 
 static void mapping_releasebuffer(PyObject *object, Py_buffer *Py_UNUSED(buffer))
@@ -441,13 +446,13 @@ static PyMethodDef methods[] = {
 	{ "__enter__", mapping_enter, METH_NOARGS, "Returns the mapping itself. InvalidArrayError if it is closed." },
 	{ "__exit__", mapping_exit, METH_VARARGS,
 	  "__exit__($self, *args)\n--\n\n"
-	  "Ends the mapping, or leaves that to the last array that was made from it and still exists. Until then the\n"
-	  "array is mapped, and uses that a mapping excludes raise BufferError." },
+	  "Ends the mapping. If an array that was made from it still exists, the last such array ends the mapping when it\n"
+	  "is freed. Until then `closed` is False, and uses that a mapping excludes raise BufferError." },
 	{ NULL, NULL, 0, NULL },
 };
 
 static PyGetSetDef getset[] = {
-	{ "closed", get_closed, NULL, "True after close().", NULL },
+	{ "closed", get_closed, NULL, "True when the array is no longer mapped: after close(), or after the block and the last buffer.", NULL },
 	{ "mode", get_mode, NULL, "'r', 'w' or 'rw'.", NULL },
 	{ "dtype", get_dtype, NULL,
 	  "Element type as a numpy.dtype. For a type that the buffer protocol cannot name, a buffer of the mapping has\n"
