@@ -516,6 +516,25 @@ def test_a_tensor_that_requires_a_gradient_is_refused():
     assert buffer_interface(producer).shape == (3, 4)
 
 
+@pytest.mark.parametrize("known", [("stream",), ("stream", "max_version")])
+def test_E1_the_error_of_the_producer_is_raised(known):
+    """pyarrow raises a subclass of TypeError for nulls, and warns that the call without a version is deprecated."""
+
+    class Nulls(TypeError):
+        pass
+
+    def fail(self, **keywords):
+        self.calls.append(keywords)
+        if "max_version" in keywords and "max_version" not in known:
+            raise TypeError("unknown keyword max_version")
+        raise Nulls("the array has nulls") if "stream" in keywords else DeprecationWarning("unversioned")
+
+    producer = type("Nullable", (Producer,), {"__dlpack__": fail})(None)
+    with pytest.raises(Nulls, match="has nulls"):
+        buffer_interface(producer)
+    assert len(producer.calls) == 3 - len(known)
+
+
 def test_table_of_tvm_ffi():
     source = np.arange(6, dtype="i4")
     wrapper = tvm_ffi.core.DLTensorTestWrapper(tvm_ffi.from_dlpack(source))

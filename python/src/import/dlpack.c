@@ -411,9 +411,18 @@ static PyObject *call_with(PyObject *method, PyObject *stream, PyObject *version
 	return result;
 }
 
+/*
+ * Returns true if the exception may be about an argument that the producer does not know. One of a subclass of
+ * TypeError is not: pyarrow has such a class for arrays with nulls.
+ */
+static int is_type_error(void)
+{
+	return PyErr_Occurred() == PyExc_TypeError;
+}
+
 static int is_unknown_argument(const PyObject *result)
 {
-	if (result || !PyErr_ExceptionMatches(PyExc_TypeError))
+	if (result || !is_type_error())
 		return 0;
 	PyErr_Clear();
 	return 1;
@@ -531,7 +540,7 @@ static int ask_and_import(PyObject *object, PyObject *method, const struct bi_dl
 	PyObject *capsule = call_dlpack(method, context, request);
 	int rc;
 
-	if (!capsule && producer_orders(context, request) && PyErr_ExceptionMatches(PyExc_TypeError))
+	if (!capsule && producer_orders(context, request) && is_type_error())
 		return refuse_unordered(object, request);
 	if (!capsule)
 		return try_next_protocol(object, request);
