@@ -588,6 +588,12 @@ def test_C14_dlpack_describes_what_the_dictionary_cannot(bi, cuda):
             return self.values.__dlpack_device__()
 
     assert bi.buffer_interface(Half()).shape == (3,)
+
+    class Neither(bytearray, Half):
+        __dlpack_device__ = property()
+
+    with pytest.raises(KeyError, match="float8"):
+        bi.buffer_interface(Neither(b"abc"))
     with pytest.raises(KeyError, match="float8"):
         bi.buffer_interface(Half(), protocol="cuda_array_interface")
     Half.error = KeyboardInterrupt()
@@ -631,6 +637,64 @@ def test_C15_the_device_is_that_of_the_memory(bi, cuda, second):
 
     assert [device(second), device(cuda), device(second), device(second), device(cuda)] == [1, 0, 1, 1, 0]
     assert cuda.current_device() == 0
+
+
+class CurrentStream(Producer):
+    """CuPy's dictionary names the current stream of the current device, wherever the memory is."""
+
+    def __init__(self, driver, streams, mask=None, **entries):
+        super().__init__(driver, **entries)
+        self.driver, self.streams, self.mask = driver, streams, mask
+
+    @property
+    def __cuda_array_interface__(self):
+        stream = self.streams.get(self.driver.current_device() or 0, 1)
+        more = {} if self.mask is None else {"mask": self.mask}
+        return {**super().__cuda_array_interface__, **more, "stream": stream}
+
+
+@pytest.mark.parametrize("has_first", [True, False])
+def test_C6_the_stream_is_that_of_the_device_of_the_array(bi, cuda, second, has_first):
+    mine = second.stream()
+    streams = {0: cuda.stream(), 1: mine} if has_first else {1: mine}
+    mask = CurrentStream(second, streams, typestr="|b1")
+    producer = CurrentStream(second, streams)
+    for options in ({}, {"protocol": "cuda_array_interface"}, {"check": False}):
+        assert bi.buffer_interface(producer, **options).stream == mine
+    second.fill(producer.pointer, 0, NBYTES, mine)
+    assert not any(bi.buffer_interface(producer).tobytes())
+    producer.mask = mask
+    view = bi.buffer_interface(producer, mask="keep")
+    assert (view.stream, view.mask.stream) == (mine, mine)
+    assert cuda.current_device() == 0
+
+
+def test_C14_an_error_of_the_second_look_stays(bi, cuda, second):
+    class Once(Producer):
+        @property
+        def __cuda_array_interface__(self):
+            if self.reads:
+                raise MemoryError("of the second look")
+            return super().__cuda_array_interface__
+
+    producer = Once(cuda, stream=1)
+    bi.buffer_interface(Producer(second))
+    with pytest.raises(MemoryError, match="second look"):
+        bi.buffer_interface(producer)
+
+
+def test_C14_the_attribute_is_read_again_only_for_a_stream_of_another_device(bi, cuda, second):
+    for driver, entries, options, reads in [
+        (cuda, {"stream": 1}, {}, 1),
+        (second, {"stream": None}, {}, 1),
+        (second, {"stream": 1}, {"sync": False}, 1),
+        (second, {"stream": 1}, {"producer_stream": 1}, 1),
+        (second, {"stream": 1}, {}, 2),
+    ]:
+        producer = Producer(driver, **entries)
+        bi.buffer_interface(Producer(driver))  # the device of the last import is tried first
+        bi.buffer_interface(producer, protocol="cuda_array_interface", **options)
+        assert producer.reads == reads
 
 
 def test_C15_managed_and_pinned_memory(bi, cuda, take):

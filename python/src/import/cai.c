@@ -329,15 +329,65 @@ static int find_stream(const struct bi_cai *cai, const struct bip_request *reque
 	return rc;
 }
 
+/* Reads the attribute again and replaces the stream. */
+static int read_stream_again(PyObject *object, struct bi_cai *cai)
+{
+	struct description again = { .cai = *cai };
+	struct members members;
+	int rc = read_attribute(object, &members);
+
+	if (rc == 1 && !read_stream(&members, &again)) {
+		cai->stream_kind = again.cai.stream_kind;
+		cai->stream = again.cai.stream;
+	}
+	release_members(&members);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Reads the streams of the array and of its mask again. `owner` is the array, or the tuple of both. */
+static int read_streams_again(PyObject *owner, struct bi_cai *cai, struct bi_cai *mask)
+{
+	if (!PyTuple_CheckExact(owner))
+		return read_stream_again(owner, cai);
+	return read_stream_again(PyTuple_GET_ITEM(owner, 0), cai) || read_stream_again(PyTuple_GET_ITEM(owner, 1), mask)
+		       ? -1
+		       : 0;
+}
+
 /*
- * Imports on one device. Returns 0 and writes the library's status to *outcome, or returns -1 with an exception. The
- * memory keeps a new reference to `owner`.
+ * Sets *out as find_stream does. CuPy names the current stream of the current device, which may be another device than
+ * that of the array. So a stream that was read while another context was current is read again. Changes the streams of
+ * `cai` and of its mask. Returns 0, -1 with an exception, or PRODUCER_RAISED with an exception of the second read.
+ */
+#define PRODUCER_RAISED (-2)
+
+static int find_current_stream(struct bi_cai *cai, struct bi_cai *mask, const struct bip_request *request,
+			       PyObject *owner, struct bi_context *context, struct bi_stream **out)
+{
+	int pushed = 0, rc = 0;
+
+	/* A failure is ignored, because a producer may not depend on the current context. */
+	if (request->sync && !request->producer_stream && cai->stream_kind == BI_CAI_STREAM_GIVEN)
+		bi_context_push_current(context, &pushed, NULL);
+	if (pushed && read_streams_again(owner, cai, mask))
+		rc = PRODUCER_RAISED;
+	if (!rc)
+		rc = find_stream(cai, request, owner, context, out);
+	bi_context_pop_current(context, pushed);
+	return rc;
+}
+
+/*
+ * Imports on one device. Returns 0 and writes the library's status to *outcome, or returns -1 or PRODUCER_RAISED with
+ * an exception. The memory keeps a new reference to `owner`.
  */
 static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 		     struct bip_found *found, struct outcome *outcome)
 {
 	struct bi_cai_import_options options = BI_CAI_IMPORT_INIT;
+	struct bi_cai here = *cai, mask = cai->mask ? *cai->mask : *cai;
 	struct bi_context *context;
+	int rc;
 
 	outcome->status = BI_OK;
 	if (bip_context_cuda(ordinal, &context))
@@ -346,12 +396,14 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	options.mask = request->keep_mask ? &found->mask : NULL;
 	options.release = bip_release_owner;
 	options.release_data = owner;
-	if (find_stream(cai, request, owner, context, &options.producer_stream)) {
+	here.mask = cai->mask ? &mask : NULL;
+	rc = find_current_stream(&here, &mask, request, owner, context, &options.producer_stream);
+	if (rc) {
 		bi_context_release(context);
-		return -1;
+		return rc;
 	}
 	Py_INCREF(owner);
-	outcome->status = bi_cai_import(context, cai, &options, &found->view, &outcome->err);
+	outcome->status = bi_cai_import(context, &here, &options, &found->view, &outcome->err);
 	if (outcome->status)
 		Py_DECREF(owner);
 	bi_stream_release(options.producer_stream);
@@ -368,9 +420,10 @@ static int import_anywhere(const struct bi_cai *cai, const struct bip_request *r
 {
 	int ordinal = request->check && !request->producer_stream ? atomic_load(&last_device) : -1;
 	struct outcome outcome = { .status = BI_EINVAL };
+	int rc = ordinal < 0 ? 0 : import_on(ordinal, cai, request, owner, found, &outcome);
 
-	if (ordinal >= 0 && import_on(ordinal, cai, request, owner, found, &outcome)) {
-		if (bip_clear_error())
+	if (rc) {
+		if (rc == PRODUCER_RAISED || bip_clear_error())
 			return -1;
 		outcome.status = BI_EINVAL;
 	}
@@ -475,31 +528,35 @@ static int import_dlpack_first(PyObject *object, const struct bip_request *reque
 }
 
 /*
- * Returns true, and clears the exception of the property, if DLPack may describe what the dictionary cannot: PyTorch's
- * property raises KeyError for element types without a typestr [C14].
+ * Decides what follows an exception of the property. DLPack may describe what the dictionary cannot: PyTorch's property
+ * raises KeyError for element types without a typestr. Otherwise the exception stays [C14].
  */
-static int has_dlpack_instead(PyObject *object)
+static int import_after_exception(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct bip_raised raised;
-	int has_dlpack;
+	int rc = 0;
 
 	if (!PyErr_ExceptionMatches(PyExc_Exception))
-		return 0;
+		return -1;
 	raised = bip_put_aside();
-	has_dlpack = bip_type_has(Py_TYPE(object), bip_name.__dlpack__);
-	if (has_dlpack)
+	if (bip_type_has(Py_TYPE(object), bip_name.__dlpack__))
+		rc = import_dlpack_first(object, request, -1, found);
+	if (rc) {
 		bip_drop_raised(&raised);
-	else
-		bip_put_back(raised);
-	return has_dlpack;
+		return rc;
+	}
+	bip_put_back(raised);
+	return -1;
 }
 
 int bip_import_cai_or_dlpack(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	struct members members;
 	int has_cai = read_attribute(object, &members);
-	int rc = has_cai < 0 && (members.dict || !has_dlpack_instead(object)) ? -1 : 0;
+	int rc = 0;
 
+	if (has_cai < 0)
+		rc = members.dict ? -1 : import_after_exception(object, request, found);
 	/* DLPack has no masks. */
 	if (!rc && !value_of(&members, STREAM) && !value_of(&members, MASK))
 		rc = import_dlpack_first(object, request, has_cai, found);

@@ -45,8 +45,9 @@ bip_importer bip_import_array_struct; /* host.c: __array_struct__ */
 bip_importer bip_import_array_interface; /* host.c: __array_interface__ */
 
 /*
- * cai.c: imports by the CUDA Array Interface or by DLPack. Reads the dictionary once. If it names a stream, tries the
- * dictionary first, otherwise DLPack.
+ * cai.c: imports by the CUDA Array Interface or by DLPack. If the dictionary names a stream, tries the dictionary
+ * first, otherwise DLPack. Reads the dictionary once, and its stream again if another context than that of the array is
+ * current.
  */
 bip_importer bip_import_cai_or_dlpack;
 
