@@ -138,8 +138,17 @@ def _owner_from(file):
     return known
 
 
+def _received(file):
+    """Asks the process that has sent the array for its descriptor."""
+    try:
+        return file.detach()
+    except (EOFError, OSError) as error:
+        message = "the process that has sent an array of shared_empty() has ended: it must live until the array is received"
+        raise ConnectionError(f"{message} ({type(error).__name__}: {error})") from error
+
+
 def _attach(file, dtype, *elements):
-    return _array(_Elements(_owner_from(file.detach()), *elements), dtype)
+    return _array(_Elements(_owner_from(_received(file)), *elements), dtype)
 
 
 ForkingPickler.register(BufferInterface, _reduce)

@@ -104,6 +104,20 @@ def test_element_types(pool, dtype):
     assert (result.typestr, result.descr) == (made.typestr, made.descr) and bi.shares_memory(result, made)
 
 
+def send_and_end(queue):
+    queue.put(bi.shared_empty(3))
+
+
+def test_an_array_whose_sender_has_ended_is_not_received():
+    context = multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    sender = context.Process(target=send_and_end, args=(queue,))
+    sender.start()
+    sender.join()
+    with pytest.raises(ConnectionError, match="has ended: it must live until the array is received"):
+        queue.get()
+
+
 def test_read_only_stays_read_only(pool, array):
     assert pool.apply(is_writable, (array,)) and not pool.apply(is_writable, (bi.broadcast_to(array[0], (3, 6)),))
 
