@@ -384,8 +384,13 @@ it needs a GPU ([gpu-results.md](gpu-results.md)).
 driver. Some libraries take only NumPy's arrays: give them `a.numpy()`, which is a view of host memory and a copy of
 device memory.
 
-PyTorch takes no OpenCL memory. PyTorch 2.15 raises an error for `torch.from_dlpack(d)`, but calls the deleter of the
-tensor twice, so that the process can crash: use `d.numpy()`.
+PyTorch takes no OpenCL memory: use `d.numpy()`. With PyTorch 2.15, `torch.from_dlpack(d)`, `torch.as_tensor(d)`,
+`torch.tensor(d)` and `torch.utils.dlpack.from_dlpack(d.__dlpack__())` end the process. PyTorch calls the deleter of the
+tensor when it refuses the device, and does not rename the capsule, so the destructor of the capsule deletes the tensor
+again.
+
+In a function that Numba compiles (`@numba.njit`), an array of this package has only `len()`, indices and slices: give it
+`a.numpy()`.
 """
 
 
