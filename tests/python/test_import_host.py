@@ -6,11 +6,10 @@ import gc
 import sys
 import warnings
 import weakref
+from fractions import Fraction
 
 import _testbuffer
 import ml_dtypes
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
