@@ -91,7 +91,7 @@ LIBRARIES = [
             To("pd.Series(a)"),
             To("pd.DataFrame(a.reshape(3, 4))", "pandas copies every array into a DataFrame", "r.iloc[0, 0]"),
             To("pd.DataFrame(a.reshape(3, 4).numpy(), copy=False)", first="r.iloc[0, 0]"),
-            To("pd.array(a)", "pandas takes lists and arrays of NumPy here: `pd.array(a.numpy())`"),
+            To("pd.array(a)", "pandas reads a sequence of Python numbers, as Float64: `pd.array(a.numpy())`"),
         ],
         [
             From("pd.Series([1., 2.])", "the elements of a Series may be no array, such as categories: `x.to_numpy()`"),
