@@ -492,7 +492,7 @@ def test_a_tensor_that_is_resolved_later_is_refused():
     table, _ = new_table()
     for how in (with_table(table), Producer):
         lazy = type("Lazy", (how,), {"is_conj": lambda self: True})
-        tensor = make()
+        tensor = make(shape=(6,), strides=(1,), dtype=(dl.COMPLEX, 64, 1))
         with pytest.raises(BufferError, match="conjugated.*resolve_conj"):
             buffer_interface(lazy(tensor))
         assert tensor.deleted == 1

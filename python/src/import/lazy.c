@@ -41,7 +41,10 @@ static int refuse_lazy(PyObject *object, PyObject *name, const char *done, const
 
 int bip_check_resolved(PyObject *object, struct bip_found *found)
 {
-	if (!refuse_lazy(object, bip_name.is_conj, "conjugated", "resolve_conj") &&
+	/* Only complex numbers are conjugated.. */
+	int is_complex = bi_dtype_kind(bi_view_dtype(found->view)) == 'c';
+
+	if ((!is_complex || !refuse_lazy(object, bip_name.is_conj, "conjugated", "resolve_conj")) &&
 	    !refuse_lazy(object, bip_name.is_neg, "negated", "resolve_neg"))
 		return 0;
 	bip_release_view(found->view);
