@@ -354,13 +354,14 @@ static int read_streams_again(PyObject *owner, struct bi_cai *cai, struct bi_cai
 		       : 0;
 }
 
+/* Status beside 0 and -1: the second read of the attribute raised an exception. */
+#define PRODUCER_RAISED (-2)
+
 /*
  * Sets *out as find_stream does. CuPy names the current stream of the current device, which may be another device than
  * that of the array. So a stream that was read while another context was current is read again. Changes the streams of
- * `cai` and of its mask. Returns 0, -1 with an exception, or PRODUCER_RAISED with an exception of the second read.
+ * `cai` and of its mask. Returns 0, or -1 or PRODUCER_RAISED with an exception.
  */
-#define PRODUCER_RAISED (-2)
-
 static int find_current_stream(struct bi_cai *cai, struct bi_cai *mask, const struct bip_request *request,
 			       PyObject *owner, struct bi_context *context, struct bi_stream **out)
 {

@@ -41,7 +41,7 @@ static int refuse_lazy(PyObject *object, PyObject *name, const char *done, const
 
 int bip_check_resolved(PyObject *object, struct bip_found *found)
 {
-	/* Only complex numbers are conjugated.. */
+	/* Only complex numbers are conjugated. */
 	int is_complex = bi_dtype_kind(bi_view_dtype(found->view)) == 'c';
 
 	if ((!is_complex || !refuse_lazy(object, bip_name.is_conj, "conjugated", "resolve_conj")) &&

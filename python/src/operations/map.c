@@ -452,7 +452,8 @@ static PyMethodDef methods[] = {
 };
 
 static PyGetSetDef getset[] = {
-	{ "closed", get_closed, NULL, "True when the array is no longer mapped: after close(), or after the block and the last buffer.", NULL },
+	{ "closed", get_closed, NULL,
+	  "True when the array is no longer mapped: after close(), or after the `with` block and the last buffer.", NULL },
 	{ "mode", get_mode, NULL, "'r', 'w' or 'rw'.", NULL },
 	{ "dtype", get_dtype, NULL,
 	  "Element type as a numpy.dtype. For a type that the buffer protocol cannot name, a buffer of the mapping has\n"

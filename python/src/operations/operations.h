@@ -84,8 +84,8 @@ PyObject *bip_subscript(PyObject *self, PyObject *key);
 int bip_ass_subscript(PyObject *self, PyObject *key, PyObject *value);
 Py_ssize_t bip_length(PyObject *self);
 /*
- * What iteration gives at this position: a Python object for an array with one axis, otherwise a view. Python has added
- * the length to a negative index.
+ * Returns the item that iteration gives at this position: a Python object for an array with one axis, otherwise a view.
+ * Python has added the length to a negative index.
  */
 PyObject *bip_sequence_item(PyObject *self, Py_ssize_t index);
 PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count);
