@@ -202,8 +202,8 @@ void bi__cuda_leave(struct bi__cuda_scope *scope);
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err);
 
 /*
- * Begins to measure work: the caller enqueues it, and then records the handle. *out has one reference. The context must
- * be current.
+ * Records the start of a measurement on the queue. The caller enqueues the work, and then records (*out)->handle. *out
+ * has one reference. The context must be current.
  */
 int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err);
 

@@ -28,9 +28,10 @@ static void set_threshold(const struct bi__cuda *cuda, uint64_t nbytes)
 }
 
 /*
- * Opens a pool that keeps freed memory until drop_caches. The default pool gives it back to the system at each
- * synchronisation, which costs milliseconds. With BI_POOL_NONE this pool gives it back there too. Without a pool,
- * memory is allocated and freed outside of stream order.
+ * Opens a pool that keeps freed memory at a synchronisation. bi__cuda_drop_caches gives this memory back to the system,
+ * and so does check_free if managed memory does not fit. The default pool of the driver gives freed memory back at each
+ * synchronisation, which costs milliseconds. With BI_POOL_NONE this pool does so too. Without a pool, memory is
+ * allocated and freed outside of stream order.
  */
 void bi__cuda_open_pool(struct bi__cuda *cuda)
 {

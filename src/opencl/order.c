@@ -221,7 +221,10 @@ int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *qu
 			     err);
 }
 
-/* If more queues are kept, those of the caller whose work has ended are released. */
+/*
+ * The most queues that are kept. If more are, bi__opencl_stream_close releases the out-of-order queues of the caller
+ * whose work has ended, and to which the caller has no reference.
+ */
 #define MOST_SPARES 256
 
 int bi__opencl_stream_close(struct bi__queue *queue)

@@ -153,7 +153,7 @@ static int fits_device(const struct bi_device *device, const char *rest)
 		contains_part(device->platform_version, rest));
 }
 
-/* Moves the devices that fit to the front and returns their number. If it is 0, the list is unchanged. */
+/* Overwrites the front of the list with the devices that fit. Returns their number. If it is 0, nothing changes. */
 static int move_fitting(struct bi__choice *choice, const char *rest)
 {
 	int fitting = 0;

@@ -147,9 +147,10 @@ static void begin_access(struct access *access, const struct bi_view *view, cons
 }
 
 /*
- * Blocks the calling thread until the copy has ended, because the caller may free the bytes when the call returns. This
- * is also needed after a failure. If that fails, the work may still use the bytes, and bi_view_synchronize waits for it
- * later. Returns `rc` if it is a failure, else the status of the wait.
+ * Blocks the calling thread until the copy has ended, because the caller may free the bytes when the call returns. A
+ * copy that failed may have enqueued work too. If the wait fails and work may still use the bytes, the memory of the
+ * view becomes pending, and the result is BI_EUNFINISHED, whatever `rc` is. Otherwise the result is `rc` if that is a
+ * failure, else the status of the wait.
  */
 static int finish_access(struct access *access, int rc, struct bi_error *err)
 {

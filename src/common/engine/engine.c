@@ -7,9 +7,10 @@
 #include "common/engine/workers.h"
 
 /*
- * Plans with at least this many bytes may use non-temporal stores. A smaller result stays in the last-level cache, so
- * that it is written and read again sooner. The size that the system reports for this cache does not help: other
- * programs, and other guests of the host, use it too. Fills read nothing that competes for the bandwidth.
+ * A copy of at least STREAM_FROM bytes may use non-temporal stores. A fill or a broadcast may use them from
+ * STREAM_FILLS_FROM bytes on, because it reads almost nothing that competes for the bandwidth. A smaller result stays
+ * in the last-level cache, where later reads and writes find it. The size that the system reports for this cache is not
+ * used, because other programs, and other guests of the host, use the cache too.
  */
 #define STREAM_FROM ((uint64_t)8 << 20)
 #define STREAM_FILLS_FROM ((uint64_t)32 << 20)

@@ -15,8 +15,9 @@
 #define SHORT_GAPS 4
 
 /*
- * Tiles are turned once if rows and runs have no axis in common. So a run of ENOUGH bytes is not made longer along an
- * axis of D, and a row of SHORT_ROW bytes not along an axis without which the source has no run of ENOUGH bytes.
+ * Tiles are turned once if rows and runs have no axis in common. A run that has ENOUGH bytes is not extended along an
+ * axis of a row. A row that has SHORT_ROW bytes is not extended along an axis that the source needs for a run of ENOUGH
+ * bytes.
  */
 #define ENOUGH BI__LINE
 #define SHORT_ROW 128

@@ -36,7 +36,7 @@ static int is_sized(const struct entry *entry)
 	return entry->code < 0;
 }
 
-/* Returns the bytes of one lane. The item size of a sized type (is_sized) is a multiple of this. */
+/* Returns the bytes of one lane, or of one character of a sized type. The item size is a multiple of the result. */
 static uint32_t unit_size(const struct entry *entry)
 {
 	return (entry->bits + 7) / 8;

@@ -1,11 +1,12 @@
 /*
  * Decides whether two sets of bytes, each given by nested loops, have a byte in common.
  *
- * The difference between a byte of one set and a byte of the other is a sum of terms step * u with 0 <= u <= count, so
- * the problem is whether such a sum can equal a given number. The terms are sorted by step and cut into groups. The
- * sums of a group are multiples of the divisor of the group, and all later terms together reach less than two of these
- * multiples. So each group leaves at most two candidates to try. Two slices of a dense array have one group for each
- * axis, with two terms.
+ * For a common byte, its distance from the first byte of one set plus its distance from the last byte of the other is a
+ * known number. This sum consists of terms step * u with 0 <= u <= count, so the problem is whether such a sum can
+ * equal that number. The terms are sorted by step and cut into groups. The sums of a group are multiples of the divisor
+ * of the group, and all later terms together reach less than two of these multiples. So each group leaves at most two
+ * candidates to try. Two slices of a dense array usually have one group of two terms for each axis, and one group for
+ * the bytes of an item.
  */
 #include "common/base/checked.h"
 #include "common/layout/layout.h"
@@ -79,7 +80,7 @@ static void prepare_sum(struct sum *sum)
 		i = close_group(sum, i);
 }
 
-/* Returns 1 if the terms from i to the end of the group can sum to exactly `target`, or if no work is left. */
+/* Returns 1 if the terms from i to the end of the group can sum to `target`, or if the work runs out in the search. */
 static int group_meets(struct sum *sum, int i, int64_t target)
 {
 	int64_t step = sum->terms[i].step, reach = sum->reach[i] - sum->reach[sum->end[i]];

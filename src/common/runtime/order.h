@@ -70,7 +70,10 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
  */
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
 
-/* Returns 0 if a use of the memory on `stream` would wait for nothing: all pending work is on `stream` itself. */
+/*
+ * Returns 0 if the memory is idle, or if all its pending work is on `stream`, which is in-order. No use waits then. A
+ * result of 1 means that a use may wait.
+ */
 int bi__order_waits_locked(const struct bi_memory *memory, struct bi_stream *stream);
 
 /*

@@ -302,8 +302,9 @@ int bi_view_is_idle(const struct bi_view *view)
 }
 
 /*
- * A release does not wait for work on the stream that the producer named. The function needs no lock: it reads atomic
- * members, and members that do not change. The home stream changes at most once.
+ * Returns 1 if the memory is idle, or if its home stream is the one that the producer named: a release does not wait
+ * for work on that stream. Takes no lock, because it reads atomic members, and members that do not change. The home
+ * stream is atomic, and it changes at most once.
  */
 int bi_view_release_is_immediate(const struct bi_view *view)
 {
