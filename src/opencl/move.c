@@ -101,11 +101,12 @@ int bi__opencl_takes(struct bi__device_state *device, const struct bi__move *mov
 
 /*
  * Arguments of a native kernel (a C function that the driver calls as a command on the CPU). The driver copies the
- * arguments when the command is enqueued. Before it calls the function, it stores the address of the linked buffer in
- * the copy.
+ * arguments when the command is enqueued. Before it calls the function, it stores the addresses of the linked buffers
+ * in the copy. PoCL 3.1 stores them in the order in which the buffers were created, not in the order of the arguments.
+ * So two buffers are linked only if their addresses are known.
  */
 struct native {
-	void *linked; /* address of the linked buffer, which the driver writes */
+	void *linked[2]; /* addresses of the linked buffers, which the driver writes */
 	void *dst; /* NULL: the linked buffer */
 	const void *src; /* NULL: the linked buffer, or `bytes` if `immediate` */
 	int immediate; /* 1: the source is `bytes` */
@@ -116,24 +117,19 @@ struct native {
 static void CL_CALLBACK run_native(void *arguments)
 {
 	const struct native *native = arguments;
-	void *dst = native->dst ? native->dst : native->linked;
-	const void *src = native->src ? native->src : native->linked;
+	void *dst = native->dst ? native->dst : native->linked[0];
+	const void *src = native->src ? native->src : native->linked[0];
 
 	bi__engine_copy(&native->plan, dst, native->immediate ? native->bytes : src);
 }
 
-/*
- * Enqueues a native kernel with at most one linked buffer. With several, PoCL 3.1 passes their addresses in the order
- * in which the buffers were created, not in the order of the arguments.
- */
-static int enqueue_native(const struct bi__opencl_job *job, struct native *native, const struct bi__block *linked,
+static int enqueue_native(const struct bi__opencl_job *job, struct native *native, const cl_mem *buffers, cl_uint count,
 			  const cl_event *after, cl_event *event, struct bi_error *err)
 {
-	const void *place = &native->linked;
-	cl_mem buffer = linked ? (cl_mem)linked->cookie : NULL;
+	const void *places[] = { &native->linked[0], &native->linked[1] };
 
-	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->queue, run_native, native, sizeof(*native), linked != NULL,
-							linked ? &buffer : NULL, linked ? &place : NULL, after != NULL,
+	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->queue, run_native, native, sizeof(*native), count,
+							count ? buffers : NULL, count ? places : NULL, after != NULL,
 							after, event),
 			    "clEnqueueNativeKernel", err);
 }
@@ -191,7 +187,7 @@ static int is_mappable(cl_mem buffer)
 static int copy_mapped(const struct bi__opencl_job *job, struct native *native, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
-	cl_mem source = (cl_mem)src->cookie;
+	cl_mem source = (cl_mem)src->cookie, target = (cl_mem)dst->cookie;
 	cl_event mapped, moved = NULL;
 	cl_int code;
 	int rc, unmapped;
@@ -203,7 +199,7 @@ static int copy_mapped(const struct bi__opencl_job *job, struct native *native, 
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clEnqueueMapBuffer", err);
 	native->plan.dst_offset += (int64_t)dst->origin;
-	rc = enqueue_native(job, native, dst, &mapped, &moved, err);
+	rc = enqueue_native(job, native, &target, 1, &mapped, &moved, err);
 	unmapped = bi__cl_check(bi__cl->EnqueueUnmapMemObject(job->queue, source, (void *)(uintptr_t)native->src, 1,
 							      rc ? &mapped : &moved, NULL),
 				"clEnqueueUnmapMemObject", rc ? NULL : err);
@@ -217,17 +213,36 @@ static int copy_mapped(const struct bi__opencl_job *job, struct native *native, 
 	return unmapped;
 }
 
+/*
+ * Copies between two buffers by the copy engine, which knows their addresses. They are linked so that the driver keeps
+ * them until the kernel has ended.
+ */
+static int copy_linked(const struct bi__opencl_job *job, struct native *native, struct bi_error *err)
+{
+	const struct bi__block *dst = job->dst->block, *src = job->src->block;
+	const cl_mem buffers[] = { (cl_mem)dst->cookie, (cl_mem)src->cookie };
+
+	native->dst = dst->private_host;
+	native->src = src->private_host;
+	return enqueue_native(job, native, buffers, 2, NULL, job->event, err);
+}
+
 /* Runs the copy engine as a native kernel on a CPU device. */
 static int copy_native(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
 	struct native native = { .immediate = job->src->immediate != 0, .plan = *job->plan };
+	const struct bi__block *linked;
+	cl_mem buffer;
 
 	if (native.immediate)
 		memcpy(native.bytes, job->src->host, job->src->immediate);
 	if (dst && src && dst->cookie != src->cookie)
-		return copy_mapped(job, &native, err);
-	return enqueue_native(job, &native, link_buffer(job, &native), NULL, job->event, err);
+		return dst->private_host && src->private_host ? copy_linked(job, &native, err)
+							      : copy_mapped(job, &native, err);
+	linked = link_buffer(job, &native);
+	buffer = linked ? (cl_mem)linked->cookie : NULL;
+	return enqueue_native(job, &native, &buffer, linked != NULL, NULL, job->event, err);
 }
 
 /* Returns true if the items of the destination are adjacent and the driver's fill command accepts the item. */

@@ -24,6 +24,12 @@ int fixture_start(const char *suite, int argc, char **argv)
 	return 1;
 }
 
+void skip_for_one_thread(void)
+{
+	if (getenv("BI_TEST_ONE_THREAD"))
+		skip();
+}
+
 struct bi_context *fixture_open(const char *spec, const struct bi_options *options)
 {
 	struct bi_options with_spec = *options;

@@ -71,6 +71,9 @@ void check_refused(int rc, int status, const char *reason, const char *call, con
 /* A release callback that counts its calls in an atomic_int. */
 void count_release(void *data);
 
+/* Leaves out the test if BI_TEST_ONE_THREAD is set: calls of several threads end the process in the driver. */
+void skip_for_one_thread(void);
+
 int is_opencl(const struct bi_context *context);
 int is_cuda(const struct bi_context *context);
 int can(const struct bi_context *context, unsigned capability);

@@ -356,6 +356,21 @@ static void test_own_buffer_by_handle(void **state)
 }
 
 /* A sub-buffer begins with the first element of the view, for a consumer that knows no offset. */
+/* Some drivers refuse an offset that is not a multiple of their alignment, and others accept it. */
+static void expect_answer_of_driver(cl_mem buffer, const cl_buffer_region *region, const struct bi_view *view)
+{
+	cl_int code, expected;
+	cl_mem theirs = driver()->clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, region, &expected);
+	cl_mem ours = bi_opencl_sub_buffer(view, &code);
+
+	assert_int_equal(code, expected);
+	assert_int_equal(ours != NULL, theirs != NULL);
+	if (theirs)
+		driver()->clReleaseMemObject(theirs);
+	if (ours)
+		driver()->clReleaseMemObject(ours);
+}
+
 static void test_sub_buffer(void **state)
 {
 	atomic_int released = 0;
@@ -380,8 +395,7 @@ static void test_sub_buffer(void **state)
 	driver()->clReleaseMemObject(sub);
 	bi_view_release(part);
 	OK(bi_view_index(all, &(struct bi_index){ BI_INDEX_SLICE, 1, 2, 1 }, 1, &part, &error));
-	assert_null(bi_opencl_sub_buffer(part, &code));
-	assert_int_equal(code, CL_MISALIGNED_SUB_BUFFER_OFFSET);
+	expect_answer_of_driver(buffer, &(cl_buffer_region){ 1, 1023 }, part);
 	bi_view_release(part);
 	bi_view_release(all);
 	assert_int_equal(released, 0);

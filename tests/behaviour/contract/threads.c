@@ -315,6 +315,7 @@ static void test_contexts(void **state)
 	struct scene scene = { .rounds = effort(4), .dtype = dtype_of("uint8") };
 
 	(void)state;
+	skip_for_one_thread();
 	play(&scene, THREADS, open_and_close);
 	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
@@ -444,6 +445,7 @@ static void test_shared_contexts(void **state)
 	struct scene scene = { .context = NULL, .rounds = effort(20) };
 
 	(void)state;
+	skip_for_one_thread();
 	play(&scene, THREADS, share_context);
 	OK(bi_context_shared(bi_context_device(fixture.context)->spec, &scene.context, &error));
 	play(&scene, THREADS, share_context);
