@@ -611,7 +611,8 @@ BI_API int bi_context_shared(const char *device, struct bi_context **out, struct
 BI_API struct bi_context *bi_context_retain(struct bi_context *context);
 /*
  * The last release closes the context: it blocks the calling thread until the work of retired memories is done
- * (`close`). Streams, events, memories, views and programs hold a reference, so the last release of one of these may
+ * (`close`), and on CUDA until the context stream is empty. If that work waits for something that only the calling
+ * thread does later, the call never returns. Streams, events, memories, views and programs hold a reference, so the last release of one of these may
  * close the context too. Host memory holds a reference while a device of the context works on it, until
  * bi_view_synchronize, a mapping or the next use sees the end of that work.
  */
@@ -972,9 +973,10 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
  *
  * If `stream` is NULL, the work runs on the home stream of the destination, or of the source if the destination is host
  * memory. Otherwise the work runs on `stream`, which must reach a device memory of the operation: it belongs to the
- * context of this memory, or to a context with the same native context. BI_EINVAL: it does not. Pinned memory of one CUDA
- * device and memory of another are copied on a stream of that other device, which `stream` waits for if it is not one
- * itself (docs/ordering.md, row 30).
+ * context of this memory, or to a context with the same native context. BI_EINVAL: it does not. A copy between pinned
+ * memory of one CUDA context and memory of another runs on a stream of the other context. If `stream` belongs to the
+ * context of the pinned memory, the copy runs after earlier work on `stream` and before later work on it
+ * (docs/ordering.md, 30.3 and 30.4).
  *
  * The calling thread itself copies between host memories. On a CPU device it also does copies and fills of at most 16
  * MiB if no other work can be pending on either side (docs/ordering.md, row 36; the environment variable

@@ -275,11 +275,14 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
  */
 static void wait_for_stream(const struct bi__cuda_queue *queue)
 {
-	if (!queue->is_own || bi__cu->StreamQuery(queue->stream) == BI__CU_SUCCESS)
+	uint64_t capture;
+
+	if (!queue->is_own)
 		return;
-	/* Asks twice, because the first call may return the failure of earlier work. */
-	if (bi__cuda_refuse_capture(queue, "", NULL) != BI_ECAPTURE ||
-	    bi__cuda_refuse_capture(queue, "", NULL) != BI_ECAPTURE)
+	/* Asks once more after a failure, because the first call may return that of earlier work. */
+	if (bi__cuda_find_capture(queue, &capture, NULL) && bi__cuda_find_capture(queue, &capture, NULL))
+		return;
+	if (!capture && bi__cu->StreamQuery(queue->stream) != BI__CU_SUCCESS)
 		bi__cuda_drain(queue->stream);
 }
 

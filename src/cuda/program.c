@@ -114,7 +114,7 @@ void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
 	free(unloaded);
 }
 
-/* Returns the first place of a label, which begins with a space, outside of comments; or NULL. */
+/* Returns the first place of a label, which begins with a space, outside of comments and strings; or NULL. */
 static const char *find_label(const char *ptx, const char *label, size_t length)
 {
 	while (*ptx && strncmp(ptx, label, length) != 0) {
@@ -125,8 +125,11 @@ static const char *find_label(const char *ptx, const char *label, size_t length)
 			if (!ptx)
 				return NULL;
 			ptx += 2;
+		} else if (*ptx == '"') {
+			ptx += 1 + strcspn(ptx + 1, "\"\n");
+			ptx += *ptx == '"';
 		} else {
-			ptx += 1 + strcspn(ptx + 1, " /");
+			ptx += 1 + strcspn(ptx + 1, " /\"");
 		}
 	}
 	return *ptx ? ptx : NULL;
@@ -171,8 +174,8 @@ static int read_table(const char *ptx, const char *name, struct bi__kernel *out,
 		return BI_OK;
 	if (nbytes < 2 * sizeof(*table) || nbytes % sizeof(*table) || nbytes > (BI_MAX_ARGUMENTS + 1) * sizeof(*table))
 		return bi__fail(err, BI_EINVAL,
-				"the table of parameters of kernel '%s' has %zu bytes: %zu for each of 1 to %d "
-				"parameters and %zu more are expected; " COMPILE_AGAIN,
+				"the table of parameters of kernel '%s' has %zu bytes, and must have %zu for each of "
+				"1 to %d parameters and %zu for its end: " COMPILE_AGAIN,
 				name, nbytes, sizeof(*table), BI_MAX_ARGUMENTS, sizeof(*table));
 	table = calloc(1, nbytes);
 	if (!table)

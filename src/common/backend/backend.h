@@ -84,8 +84,8 @@ struct bi__range {
 struct bi__device_state {
 	uintptr_t device; /* cl_device_id, CUdevice */
 	uintptr_t native; /* cl_context, CUcontext */
-	uint64_t
-		context_id; /* tells contexts with one `native` apart, if one of them is gone; 0: the driver has none */
+	/* Tells contexts with one `native` apart if one of them is gone. 0: the driver has no such numbers. */
+	uint64_t context_id;
 	int device_id; /* in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
 	void *state; /* memory that the backend allocates, or NULL */
 };

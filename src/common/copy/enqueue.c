@@ -31,8 +31,9 @@ static int is_pinned(const struct bi_memory *memory)
 }
 
 /*
- * Returns the memory in whose context a copy runs: the destination. If that is host memory, or pinned memory of another
- * native context than a source that is not pinned, the source. For a fill both are the same.
+ * Returns the memory in whose context a copy runs. It is the destination, with two exceptions: if the destination is
+ * host memory, it is the source. If only the destination is pinned, and both belong to different native contexts, it is
+ * the source. For a fill both are the same.
  */
 static struct bi_memory *choose_worker(struct bi_memory *to, struct bi_memory *from)
 {
@@ -79,7 +80,7 @@ static int begin_locked(const struct bi__job *job, struct bi_stream *stream, str
 			struct bi_error *err)
 {
 	static const char what[] =
-		"the copy runs on the home stream of the array that is not pinned, on another device";
+		"the copy runs on the home stream of the array that is not pinned, in another context";
 	int rc = callers ? bi__stream_refuse_capture(callers, what, err) : BI_OK;
 
 	if (!rc && callers)
@@ -142,6 +143,8 @@ int bi__job_enqueue(const struct bi__job *job, struct bi_error *err)
 		return BI_EINVAL;
 	has_scopes = stream->context->device.backend->devices.begin != NULL;
 	bi__memory_limit_retired(stream);
+	if (job->stream && job->stream->context != stream->context)
+		bi__memory_limit_retired(job->stream);
 	bi__order_lock(job->dst, job->src);
 	if (has_scopes)
 		bi__dispatch_begin(&scope, &stream->context->device);

@@ -28,14 +28,17 @@ static struct bi__move move_of(const struct bi__job *job)
 }
 
 /*
- * Returns the context whose report and whose option `debug` apply: the context of the device memory. Without device
- * memory it is the context of the destination.
+ * Returns the context whose report and whose option `debug` apply: that of the destination. If the destination is host
+ * memory, or belongs to another native context than the stream, it is the context of a source on a device.
  */
-static struct bi_context *owner_of(const struct bi__job *job)
+static struct bi_context *owner_of(const struct bi__job *job, const struct bi_stream *stream)
 {
 	const struct bi_memory *dst = job->dst, *src = job->src;
 
-	return src && dst->backend->cpu_addressable && !src->backend->cpu_addressable ? src->context : dst->context;
+	if (!src || src->backend->cpu_addressable || dst->context == stream->context)
+		return dst->context;
+	return dst->backend->cpu_addressable || !bi__same_space(dst->context, stream->context) ? src->context
+											       : dst->context;
 }
 
 static int is_recording(const struct bi_context *owner)
@@ -55,7 +58,7 @@ static void record_job(const struct bi__job *job, const struct bi_stream *stream
 		.event = event,
 	};
 
-	bi__report_add(owner_of(job), &record);
+	bi__report_add(owner_of(job, stream), &record);
 }
 
 int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *stream, struct bi_error *err)
@@ -65,7 +68,7 @@ int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *st
 		.dst = { .host = bi__address(job->dst) },
 		.src = { .host = job->src ? bi__address(job->src) : job->element },
 	};
-	int is_recorded = is_recording(owner_of(job));
+	int is_recorded = is_recording(owner_of(job, stream));
 	int64_t start = is_recorded ? bi__clock_ns() : 0;
 	int rc = bi__dispatch_copy_inline(&move, err);
 
@@ -116,7 +119,7 @@ int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct 
 	struct extras extras;
 	uintptr_t event = 0;
 	int64_t start;
-	int rc = choose_extras(stream, owner_of(job), &extras, err);
+	int rc = choose_extras(stream, owner_of(job, stream), &extras, err);
 
 	if (rc)
 		return rc;

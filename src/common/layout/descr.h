@@ -63,8 +63,8 @@ int bi__descr_print(const char **at, const char *end, char *out, size_t *room, u
 		    struct bi_error *err);
 
 /*
- * Reads the digits of an extent, as Python and JSON write them, and moves *at behind them. Returns BI_EINVAL, and does
- * not move *at, if there are none or too many zeros. Returns BI_EOVERFLOW if the number is above INT64_MAX.
+ * Reads the digits of an extent and moves *at behind them. Returns BI_EINVAL, and does not move *at, if there are none,
+ * or if a 0 comes before other digits. Returns BI_EOVERFLOW if the number is above INT64_MAX.
  */
 int bi__descr_read_extent(const char **at, const char *end, int64_t *out);
 

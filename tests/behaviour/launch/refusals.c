@@ -668,12 +668,12 @@ static void test_wrong_tables_in_ptx(void **state)
 	static const struct {
 		const char *image, *reason;
 	} wrong[] = {
-		{ STEP_TABLE("-16] = {65}"), "bytes: 48 for each of 1 to 32 parameters and 48 more are expected" },
-		{ STEP_TABLE("99999999999999999999] = {65}"), "bytes: 48 for each" },
-		{ STEP_TABLE("1632] = {65}"), "has 1632 bytes: 48 for each" },
-		{ STEP_TABLE("97] = {65}"), "has 97 bytes: 48 for each" },
-		{ STEP_TABLE("48] = {0}"), "has 48 bytes: 48 for each" },
-		{ STEP_TABLE("] = {65}"), "has 0 bytes: 48 for each" },
+		{ STEP_TABLE("-16] = {65}"), "bytes, and must have 48 for each of 1 to 32 parameters and 48 for its end" },
+		{ STEP_TABLE("99999999999999999999] = {65}"), "bytes, and must have 48 for each" },
+		{ STEP_TABLE("1632] = {65}"), "has 1632 bytes, and must have 48 for each" },
+		{ STEP_TABLE("97] = {65}"), "has 97 bytes, and must have 48 for each" },
+		{ STEP_TABLE("48] = {0}"), "has 48 bytes, and must have 48 for each" },
+		{ STEP_TABLE("] = {65}"), "has 0 bytes, and must have 48 for each" },
 		{ STEP_TABLE("96] = {0}"), "is malformed" },
 		{ STEP_TABLE("96] = {}"), "is malformed" },
 		{ STEP_TABLE("96] = {1, x}"), "is malformed" },
@@ -688,6 +688,8 @@ static void test_wrong_tables_in_ptx(void **state)
 		STEP_TABLE(ONE_VALUE),
 		STEP_PTX("// .b8 bi_parameters_step[-16] = {65};\n.global .b8 bi_parameters_step[" ONE_VALUE ";"),
 		STEP_PTX("/* .b8 bi_parameters_step[7] = {65};\n*/.global .b8 bi_parameters_step[" ONE_VALUE ";"),
+		STEP_PTX(".file 1 \"/a/*b.cu .b8 bi_parameters_step[7] = {65};\"\n.global .b8 bi_parameters_step[" ONE_VALUE
+			 ";"),
 	};
 	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
 	struct bi_program *program;

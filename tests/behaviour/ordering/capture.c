@@ -888,7 +888,7 @@ static void row_27_pinned_memory_and_another_device(void **state)
 	finish_all();
 	begin_capture(stream, BI__CU_CAPTURE_MODE_RELAXED);
 	before = enqueued();
-	REFUSED_FOR(BI_ECAPTURE, "on another device", bi_copy(device, pinned, stream, &error));
+	REFUSED_FOR(BI_ECAPTURE, "in another context", bi_copy(device, pinned, stream, &error));
 	assert_int_equal(enqueued(), before);
 	end_and_drop(stream);
 	copy(device, pinned, stream);

@@ -212,6 +212,71 @@ static void row_30_strided_pinned_memory(void **state)
 				copy_pinned(is_upload, whose, steps[i][0], steps[i][1]);
 }
 
+/* The pinned array that the first copy reads is above the limit of its context, and retired there. */
+static void row_15_a_copy_on_another_device_keeps_the_limit(void **state)
+{
+	static const int64_t nbytes = ((int64_t)64 << 20) + 1;
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *second = open_second(), *first;
+	struct bi_view *to = allocate_in(second, BI_MEMORY_DEVICE), *all, *from, *other;
+	struct bi_memory *memory;
+	struct bi_stream *stream;
+	struct bi_layout layout;
+	struct gate *gate;
+
+	(void)state;
+	options.pool_limit = BI_POOL_NONE;
+	first = open_context(fixture.spec, options);
+	stream = new_stream_in(first, 0);
+	OK(bi_memory_create(first, (size_t)nbytes, BI_MEMORY_PINNED, &memory, &error));
+	OK(bi_layout_init(&layout, dtype_of("uint8"), 1, &nbytes, NULL, 0, &error));
+	OK(bi_view_create(memory, &layout, 0, &all, &error));
+	bi_memory_release(memory);
+	from = slice(all, 0, ARRAY_BYTES, 1);
+	other = allocate_in(first, BI_MEMORY_PINNED);
+	finish_all();
+	gate = close_gate(home_of(second));
+	copy(to, from, stream);
+	bi_view_release(from);
+	bi_view_release(all);
+	open_gate_soon(gate);
+	copy(to, other, stream);
+	assert_true(is_open(gate));
+	expect_waits("pressure", 1);
+	bi_view_release(other);
+	bi_view_release(to);
+	finish_all();
+	clear_case();
+	close_context(first, 0);
+	close_context(second, 0);
+}
+
+/* The report of the context that runs the copy has its time. */
+static void row_30_the_other_device_reports_the_copy(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *second;
+	struct bi_view *pinned = allocate_in(fixture.context, BI_MEMORY_PINNED), *device;
+	char *report;
+
+	(void)state;
+	options.profile = 1;
+	second = open_context(fixture.second_spec, options);
+	device = allocate_in(second, BI_MEMORY_DEVICE);
+	copy(device, pinned, NULL);
+	copy(pinned, device, NULL);
+	finish_all();
+	OK(bi_context_report(second, &report, &error));
+	assert_non_null(strstr(report, "\"copy\""));
+	assert_non_null(strstr(strstr(report, "\"copy\"") + 1, "\"copy\""));
+	assert_null(strstr(report, "\"nanoseconds\": null"));
+	bi_report_free(report);
+	bi_view_release(pinned);
+	bi_view_release(device);
+	clear_case();
+	close_context(second, 0);
+}
+
 /* The work that the second device does with memory of the first is complete before the first is closed. */
 static void row_16_close_waits_for_the_other_device(void **state)
 {
@@ -245,6 +310,8 @@ int peers_rows(void)
 		ROW(row_30_the_other_device_copies_pinned_memory, NEED_PEERS | NEED_GATE),
 		ROW(row_30_a_stream_of_the_pinned_side_waits, NEED_PEERS | NEED_GATE),
 		ROW(row_30_strided_pinned_memory, NEED_PEERS | NEED_GATE),
+		ROW(row_15_a_copy_on_another_device_keeps_the_limit, NEED_PEERS | NEED_GATE),
+		ROW(row_30_the_other_device_reports_the_copy, NEED_PEERS),
 		ROW(row_16_close_waits_for_the_other_device, NEED_PEERS | NEED_GATE),
 	};
 
