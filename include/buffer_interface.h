@@ -612,9 +612,9 @@ BI_API struct bi_context *bi_context_retain(struct bi_context *context);
 /*
  * The last release closes the context: it blocks the calling thread until the work of retired memories is done
  * (`close`), and on CUDA until the context stream is empty. If that work waits for something that only the calling
- * thread does later, the call never returns. Streams, events, memories, views and programs hold a reference, so the last release of one of these may
- * close the context too. Host memory holds a reference while a device of the context works on it, until
- * bi_view_synchronize, a mapping or the next use sees the end of that work.
+ * thread does later, the call never returns. Streams, events, memories, views and programs hold a reference, so the last
+ * release of one of these may close the context too. Host memory holds a reference while a device of the context works
+ * on it, until bi_view_synchronize, a mapping or the next use sees the end of that work.
  */
 BI_API void bi_context_release(struct bi_context *context);
 
