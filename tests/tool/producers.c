@@ -39,7 +39,7 @@ static const char *text_without_nul(void)
 
 	if (!text) {
 		text = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		munmap(text + page, page);
+		mprotect(text + page, page, PROT_NONE); /* a hole would be filled by the next mapping */
 		text = memcpy(text + page - 3, "\"|V", 3);
 	}
 	return text;
