@@ -120,6 +120,7 @@ static struct bi_layout with_descr(uint32_t item_size, const char *descr, size_t
 	const struct bi_dtype dtype = { item_size, 1, BI_VOID, 0 };
 	struct bi_layout layout;
 
+	memset(&layout, 0, sizeof(layout)); /* ASSERT_UNTOUCHED compares all bytes */
 	assert_int_equal(bi_layout_init(&layout, dtype, 0, NULL, NULL, 0, NULL), BI_OK);
 	layout.descr = descr;
 	layout.descr_length = (uint32_t)length;
