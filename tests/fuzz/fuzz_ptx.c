@@ -1,6 +1,7 @@
 /*
- * Fuzzes the reader of the tables of parameters in PTX, with kernel "k". A table that it accepts is given to a kernel
- * of the host. Its parameters must be possible ones, and the checks of a launch must take them. No driver is called.
+ * Fuzzes the reader of the tables of parameters in PTX, with a kernel "k". A kernel on the host gets each table that
+ * the reader accepts. Either bi_kernel_get refuses the table, or a launch with such arguments runs or is refused. No
+ * driver is called.
  */
 #include "cuda/program.c"
 #undef FAIL

@@ -66,7 +66,7 @@ static uint64_t take_member(struct input *in, uint64_t *is_given, size_t nbytes,
 	return value;
 }
 
-/* What is exported can be imported, and has the same elements. */
+/* Exports the view and imports the result. The import must succeed, and both must have the same elements. */
 static void round_trip(struct bi_context *context, struct bi_view *view)
 {
 	struct bi_dl_managed_versioned *tensor = NULL;

@@ -1,6 +1,6 @@
 /*
- * What the fuzz targets share. libFuzzer brings a main of its own; replay.c has one that replays the files named on the
- * command line.
+ * Functions that the fuzz targets share: they read the input and check results. libFuzzer has a main function; replay.c
+ * has another one, which replays the files that the command line names.
  */
 #ifndef BI_TESTS_FUZZ_TARGET_H
 #define BI_TESTS_FUZZ_TARGET_H

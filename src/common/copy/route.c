@@ -28,9 +28,9 @@ static uintptr_t address_of(const struct bi_memory *memory)
 }
 
 /*
- * Returns true if the two memories may contain the same byte. Then *distance is the bytes from byte 0 of `b` to byte 0
- * of `a`. All memories with addresses share one address space. Two memories without addresses can share bytes only if
- * they have the same handle.
+ * Returns true if the two memories may have a byte in common, and sets *distance to the number of bytes from the start
+ * of `b` to the start of `a`. All memories with addresses are in one address space. Memories without addresses have
+ * bytes in common only if their handles are equal.
  */
 static int shares_place(const struct bi_memory *a, const struct bi_memory *b, int64_t *distance)
 {

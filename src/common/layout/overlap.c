@@ -3,10 +3,10 @@
  *
  * For a common byte, its distance from the first byte of one set plus its distance from the last byte of the other is a
  * known number. This sum consists of terms step * u with 0 <= u <= count, so the problem is whether such a sum can
- * equal that number. The terms are sorted by step and cut into groups. The sums of a group are multiples of the divisor
- * of the group, and all later terms together reach less than two of these multiples. So each group leaves at most two
- * candidates to try. Two slices of a dense array usually have one group of two terms for each axis, and one group for
- * the bytes of an item.
+ * equal that number. The terms are sorted by step and cut into groups. Each sum of a group is a multiple of the divisor
+ * of the group. The sum of all terms after the group is less than two times this divisor. So at most two sums of each
+ * group have to be tried. Two slices of a dense array usually have one group of two terms for each axis, and one group
+ * for the bytes of an item.
  */
 #include "common/base/checked.h"
 #include "common/layout/layout.h"

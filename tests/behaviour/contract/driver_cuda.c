@@ -79,7 +79,7 @@ static uintptr_t new_event(uintptr_t context, uintptr_t stream)
 
 static void release(enum driver_kind kind, uintptr_t context, uintptr_t handle)
 {
-	/* A stream of it that was adopted still has work (docs/ordering.md, 16.2). */
+	/* Waits first, because the library does not wait for a stream that it has adopted (docs/ordering.md, 16.2). */
 	if (kind == DRIVER_CONTEXT) {
 		cuda_enter(handle);
 		CU(cuda_driver()->CtxSynchronize());

@@ -355,7 +355,6 @@ static void test_own_buffer_by_handle(void **state)
 	fixture.cases++;
 }
 
-/* A sub-buffer begins with the first element of the view, for a consumer that knows no offset. */
 /* Some drivers refuse an offset that is not a multiple of their alignment, and others accept it. */
 static void expect_answer_of_driver(cl_mem buffer, const cl_buffer_region *region, const struct bi_view *view)
 {
@@ -371,6 +370,7 @@ static void expect_answer_of_driver(cl_mem buffer, const cl_buffer_region *regio
 		driver()->clReleaseMemObject(ours);
 }
 
+/* A sub-buffer begins with the first element of the view, for a consumer that knows no offset. */
 static void test_sub_buffer(void **state)
 {
 	atomic_int released = 0;

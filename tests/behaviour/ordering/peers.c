@@ -162,7 +162,7 @@ static void copy_pinned_on_a_stream(int is_upload, enum whose whose)
 	end_pinned(used);
 }
 
-/* Behind a gate on the home of the source. */
+/* Copies while a gate on the home stream of the source is closed. */
 static void copy_pinned(int is_upload, enum whose whose, int64_t from_step, int64_t to_step)
 {
 	struct pinned_case used = begin_pinned(is_upload, whose);

@@ -41,7 +41,7 @@ void raw_leave(void)
 	MUST(CtxPopCurrent, (&left));
 }
 
-/* Who has adopted the context and a stream of it has left work on that stream (16.2). */
+/* Waits first, because the library does not wait for a stream that it has adopted (docs/ordering.md, 16.2). */
 static void release_primary(uintptr_t ordinal, uintptr_t context)
 {
 	raw_enter(context);

@@ -32,7 +32,7 @@ static int is_registered_in_part(uint64_t address, size_t nbytes)
 	       (!allocation || allocation->start + allocation->nbytes < address + nbytes);
 }
 
-/* Is it memory that no context owns, of another device than that of the current context? */
+/* Returns 1 for memory that no context owns, if it is of another device than the current context. */
 static int is_far_pool(const struct allocation *allocation)
 {
 	return allocation && (allocation->kind == MEMORY_POOL || allocation->kind == MEMORY_MAPPED) &&

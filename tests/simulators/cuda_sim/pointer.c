@@ -69,7 +69,7 @@ static int is_pageable_for_device(uint64_t pointer)
 	return switched(SWITCH_hmm) && pointer && !arena_at(pointer);
 }
 
-/* Does the current context not know the registered memory of another one? */
+/* Returns 1 for registered memory of another context that is not portable, under registered_apart. */
 static int is_kept_apart(const struct allocation *a)
 {
 	return switched(SWITCH_registered_apart) && a && a->kind == MEMORY_REGISTERED && !a->is_portable &&
