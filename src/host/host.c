@@ -1,28 +1,17 @@
-#ifdef __linux__
-#define _DEFAULT_SOURCE /* madvise */
-#endif
-
 /*
  * The host backend: memory of this process, and work that the calling thread does before the call returns. It is the
  * smallest possible backend, and the example for a new one.
  */
 #include <stdlib.h>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include "common/backend/backend.h"
 #include "common/base/checked.h"
+#include "common/base/large_pages.h"
 #include "common/engine/engine.h"
 #include "host/program.h"
 
 /* Bytes of the alignment of every block: OpenCL's largest built-in type requires it. */
 #define ALIGNMENT 128
-
-/* PAGE is a multiple of every page size. Large pages are requested for blocks of at least ADVISE_FROM bytes. */
-#define PAGE ((size_t)1 << 16)
-#define ADVISE_FROM ((size_t)4 << 20)
 
 static const struct bi_device this_process = {
 	.spec = "host",
@@ -51,23 +40,6 @@ static void **allocation_of(char *bytes)
 	return (void **)(void *)bytes - 1;
 }
 
-/*
- * Requests large pages. The first write to new memory causes a fault for each page, which takes several times as long
- * as the copy. The system may ignore the request. Smaller blocks seldom contain a large page.
- */
-static void advise(char *bytes, size_t nbytes)
-{
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-	size_t skip = -(uintptr_t)bytes % PAGE;
-
-	if (nbytes >= ADVISE_FROM)
-		(void)madvise(bytes + skip, (nbytes - skip) / PAGE * PAGE, MADV_HUGEPAGE);
-#else
-	(void)bytes;
-	(void)nbytes;
-#endif
-}
-
 static char *allocate_aligned(size_t nbytes)
 {
 	char *start = malloc(nbytes + sizeof(void *) + ALIGNMENT - 1), *bytes;
@@ -77,7 +49,7 @@ static char *allocate_aligned(size_t nbytes)
 	bytes = start + sizeof(void *);
 	bytes += -(uintptr_t)bytes % ALIGNMENT;
 	*allocation_of(bytes) = start;
-	advise(bytes, nbytes);
+	bi__request_large_pages(bytes, nbytes);
 	return bytes;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/checked.h"
+#include "common/base/large_pages.h"
 
 static int create_buffer(cl_context context, cl_mem_flags flags, size_t nbytes, void *host, cl_mem *out,
 			 struct bi_error *err)
@@ -39,8 +40,11 @@ static struct shared *alloc_shared(const struct bi__opencl *opencl, size_t nbyte
 		return NULL;
 	shared->context = opencl->context;
 	shared->bytes = bi__cl->SVMAlloc(opencl->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, nbytes, 0);
-	if (shared->bytes && bi__cl->RetainContext(shared->context) == CL_SUCCESS)
+	if (shared->bytes && bi__cl->RetainContext(shared->context) == CL_SUCCESS) {
+		if (opencl->shares_memory)
+			bi__request_large_pages(shared->bytes, nbytes);
 		return shared;
+	}
 	if (shared->bytes)
 		bi__cl->SVMFree(shared->context, shared->bytes);
 	free(shared);

@@ -1,0 +1,35 @@
+#ifdef __linux__
+#define _DEFAULT_SOURCE /* madvise */
+#endif
+
+#include "common/base/large_pages.h"
+
+#include <stdint.h>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+
+/* A multiple of the size of a small page on every system. */
+#define PAGE ((size_t)1 << 16)
+#define REQUEST_FROM ((size_t)4 << 20)
+
+void bi__request_large_pages(char *bytes, size_t nbytes)
+{
+	size_t skip = -(uintptr_t)bytes % PAGE;
+
+	if (nbytes >= REQUEST_FROM)
+		(void)madvise(bytes + skip, (nbytes - skip) / PAGE * PAGE, MADV_HUGEPAGE);
+}
+
+#else
+
+void bi__request_large_pages(char *bytes, size_t nbytes)
+{
+	(void)bytes;
+	(void)nbytes;
+}
+
+#endif
