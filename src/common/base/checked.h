@@ -1,4 +1,4 @@
-/* Checked integers. Each function with `out` returns 1 on overflow and leaves *out undefined. */
+/* Checked integers. Each function with `out` returns 1 on overflow, else 0. On overflow *out is a wrong number. */
 #ifndef BI_COMMON_BASE_CHECKED_H
 #define BI_COMMON_BASE_CHECKED_H
 
@@ -16,7 +16,7 @@ BI__CHECKED(bi__mul, int64_t, mul)
 BI__CHECKED(bi__add_size, size_t, add)
 BI__CHECKED(bi__mul_size, size_t, mul)
 
-/* Fails if a number that a producer gives as a handle does not fit into a pointer. `name` is the member that has it. */
+/* Returns BI_EINVAL if a handle of a producer does not fit into a pointer. `name` is the member with the handle. */
 static inline int bi__check_handle(const char *name, uint64_t value, struct bi_error *err)
 {
 	if ((uintptr_t)value == value)
@@ -25,7 +25,7 @@ static inline int bi__check_handle(const char *name, uint64_t value, struct bi_e
 			name, (unsigned long long)value, (unsigned long long)UINTPTR_MAX);
 }
 
-/* Returns the greatest common divisor. With 0 it is the other number. */
+/* Returns the greatest common divisor. If one number is 0, returns the other. */
 static inline uint64_t bi__common_divisor(uint64_t a, uint64_t b)
 {
 	while (b) {

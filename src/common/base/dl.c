@@ -23,7 +23,7 @@
 #define dlsym(library, name) ((void *)(uintptr_t)GetProcAddress(library, name))
 #define dlclose(library) FreeLibrary(library)
 
-/* A name without a folder is not looked for in the current folder. */
+/* Does not search the current folder for a name without a folder. */
 static void *dlopen(const char *name, int flags)
 {
 	(void)flags;
@@ -40,7 +40,7 @@ static const char *dlerror(void)
 }
 #endif
 
-/* Appends "name: reason" to `tried`, cut to its capacity. Most reasons of dlerror begin with the name already. */
+/* Appends "name: reason" to `tried`, cut to its capacity. The text of dlerror may begin with the name already. */
 static void append_reason(char *tried, size_t capacity, const char *name)
 {
 	size_t used = strlen(tried), length = strlen(name);
@@ -63,7 +63,7 @@ int bi__dl_loads(const char *name, char *reason, size_t capacity)
 }
 
 #ifdef __linux__
-/* The search for a library that is loaded under another file name, such as "libOpenCL-1a2b3c.so.1.0.0". */
+/* The search for a library of the process whose file may have a longer name, such as "libOpenCL-1a2b3c.so.1.0.0". */
 struct search {
 	const char *name; /* "libOpenCL.so.1" */
 	size_t stem; /* bytes of "libOpenCL" */
@@ -85,7 +85,7 @@ static int is_searched(struct dl_phdr_info *info, size_t size, void *data)
 	return (size_t)snprintf(search->path, sizeof(search->path), "%s", info->dlpi_name) < sizeof(search->path);
 }
 
-/* Opens a library of that name that the process has loaded. Python packages bring one in a folder of their own. */
+/* Opens the first library of the process with such a name. Python packages load one from a folder of their own. */
 static void *open_loaded(const char *name)
 {
 	struct search search = { .name = name, .stem = strcspn(name, ".") };
@@ -113,9 +113,9 @@ static void *open_first(const char *const *names, char *tried, size_t capacity)
 }
 
 /*
- * Keeps the code of this library loaded until the process ends. From now on a driver may call this code at any time: at
- * the end of a buffer that the caller still holds, or to run a native kernel. If this library is linked into another
- * library, that library stays loaded. If it is linked into the program, dlopen fails, which does no harm.
+ * Keeps the code of this library loaded until the process ends. A driver may call this code at any time: at the end of
+ * a buffer that the caller still holds, or to run a native kernel. If this library is linked into another library, that
+ * library stays loaded. If this library is linked into the program, dlopen fails, which does no harm.
  */
 static void keep_own_code_loaded(void)
 {
@@ -132,7 +132,7 @@ static void keep_own_code_loaded(void)
 #endif
 }
 
-/* Returns the first required symbol that the library lacks, or NULL. */
+/* Returns the name of the first required symbol that the library lacks, or NULL. */
 static const char *find_missing(void *library, const struct bi__symbol *symbols, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -150,7 +150,7 @@ int bi__dl_open(const char *variable, const char *const *names, const struct bi_
 	void *library = is_chosen ? NULL : open_loaded(names[0]);
 	const char *missing;
 
-	/* Another file of the process may have such a name, as libnvrtc-builtins has. */
+	/* The file name of another library may match: that of libnvrtc-builtins matches libnvrtc. */
 	if (library && find_missing(library, symbols, count)) {
 		dlclose(library);
 		library = NULL;

@@ -1,4 +1,4 @@
-/* Opens vendor libraries at run time. Only dl.c calls dlopen. */
+/* Opens vendor libraries at run time. No other file of src calls dlopen. */
 #ifndef BI_COMMON_BASE_DL_H
 #define BI_COMMON_BASE_DL_H
 
@@ -8,7 +8,7 @@
 
 #include "common/base/status.h"
 
-/* The file names of a library: a list for each kind of system. */
+/* Chooses the file name of a library for this kind of system. A name may be NULL. */
 #ifdef _WIN32
 #define BI__DL_NAMES(elf, windows, macos) windows
 #elif defined(__APPLE__)
@@ -25,19 +25,20 @@ struct bi__symbol {
 };
 
 /*
- * Opens a driver library and fills `table` with the addresses of its functions. The table begins with a `void *` for
- * the library itself, which bi__dl_symbol takes.
+ * Opens a driver library and fills `table` with the addresses of its functions. Slots of missing optional symbols
+ * become NULL. The table begins with a `void *`, which receives the library itself for bi__dl_symbol. The function is
+ * not thread-safe: call it with a lock held.
  *
- * The environment variable `variable` names the library. If it is unset or empty, a library is taken that the process
- * has already loaded from a file called names[0], with "-" and a suffix before the first dot or not, with further
- * digits of the version or not, and that has all required symbols (only on Linux). Otherwise the first of `names` that
- * loads is opened; `names` ends with NULL. Slots of missing optional symbols become NULL. The driver library is never
- * closed. The function is not thread-safe: call it with a lock held.
+ * If the environment variable `variable` is set and not empty, its value names the library. Otherwise, on Linux, the
+ * first library of the process whose file name matches names[0] is used, if it has all required symbols. The file name
+ * may have "-" and a suffix before its first dot, and "." and a suffix at its end. If no such library is found, the
+ * first of `names` that loads is used. `names` ends with NULL.
  *
- * Returns BI_ENODEVICE if no library loads (the message lists every name that was tried, with the reason) or if a
- * required symbol is missing. Then the table is unchanged.
+ * Returns BI_ENODEVICE if no library loads, or if a required symbol is missing. Then the table is unchanged. If no
+ * library loads, the message has the names that were tried, with the reasons, as far as they fit.
  *
- * On success the code of BufferInterface stays loaded until the process ends, because the driver may call it back.
+ * On success the driver library is never closed. The code of BufferInterface stays loaded until the process ends,
+ * because the driver may call functions of it.
  */
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err);
@@ -57,12 +58,12 @@ struct bi__dl_once {
 	}
 
 /*
- * Calls `open` with the lock held, unless it has succeeded before. A failure is not kept: the next call tries again.
- * Any thread may call it.
+ * Returns BI_OK if `open` has succeeded before. Otherwise calls `open` with once->lock held and returns its status.
+ * After a failure the next call tries again. Any thread may call the function.
  */
 int bi__dl_open_once(struct bi__dl_once *once, int (*open)(struct bi_error *err), struct bi_error *err);
 
-/* Returns 1 if the library loads; it stays loaded. Otherwise returns 0, and writes "name: reason" into `reason`. */
+/* Returns 1 if the library loads. It stays loaded. Otherwise writes "name: reason" into `reason` and returns 0. */
 int bi__dl_loads(const char *name, char *reason, size_t capacity);
 
 #endif

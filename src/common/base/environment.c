@@ -13,7 +13,7 @@
 const char *bi__environment(const char *variable)
 {
 #ifdef __linux__
-	/* The kernel's mark also covers file capabilities and security modules. */
+	/* secure_getenv tests the kernel's AT_SECURE, which covers file capabilities and security modules too. */
 	return secure_getenv(variable);
 #elif defined(_WIN32)
 	return getenv(variable);

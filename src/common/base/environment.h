@@ -1,10 +1,11 @@
-/* Environment variables. Only environment.c reads them. */
+/* Environment variables. No other file of src reads them. */
 #ifndef BI_COMMON_BASE_ENVIRONMENT_H
 #define BI_COMMON_BASE_ENVIRONMENT_H
 
 /*
- * Returns the value of the variable, or NULL if it is not set. Returns NULL as well if the process has more rights than
- * the user who started it, because that user must not choose which library it loads. The value is not freed.
+ * Returns the value of the variable, or NULL if it is not set. Except on Windows, also returns NULL if the process has
+ * more rights than the user who started it: that user must not choose which library the process loads. The caller does
+ * not free the value.
  */
 const char *bi__environment(const char *variable);
 

@@ -54,7 +54,7 @@ FILE *bi__file_create_own(const char *directory, char *path)
 	return bi__file_open_own(directory, path);
 }
 #else
-/* Writes the path of a file that is to be written, behind symbolic links. Returns false on failure. */
+/* Writes the path of the target, and resolves its symbolic links if it exists. Returns false with errno on failure. */
 static int find_target(const char *path, int exists, char target[BI__PATH])
 {
 	if (exists)
@@ -63,7 +63,7 @@ static int find_target(const char *path, int exists, char target[BI__PATH])
 	return snprintf(target, BI__PATH, "%s", path) < BI__PATH;
 }
 
-/* Returns a stream of the descriptor, which it closes if that fails. */
+/* Returns a stream of the descriptor, or NULL. Closes the descriptor on failure. */
 static FILE *stream_of(int descriptor, const char *mode)
 {
 	FILE *file = descriptor >= 0 ? fdopen(descriptor, mode) : NULL;
@@ -111,7 +111,7 @@ FILE *bi__file_create_own(const char *directory, char *path)
 }
 #endif
 
-/* Fails with what the last call of the system has left in errno. */
+/* Returns the failure that errno describes. `what` begins the message. */
 static int fail_system(struct bi_error *err, const char *what)
 {
 	const int code = errno;
@@ -127,7 +127,7 @@ int bi__file_open(const char *path, int *descriptor, int64_t *nbytes, struct bi_
 	*descriptor = open(path, O_RDONLY | O_CLOEXEC);
 	if (*descriptor < 0)
 		return fail_system(err, "cannot open");
-	/* Some file systems give a file that has bytes the size 0. */
+	/* Some file systems, such as /proc, report the size 0 for files that have bytes. */
 	is_known = fstat(*descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0;
 	*nbytes = is_known ? (int64_t)facts.st_size : -1;
 	return BI_OK;
@@ -167,14 +167,14 @@ int bi__file_write(void *descriptor, const void *bytes, size_t nbytes, struct bi
 			count = write(*(int *)descriptor, (const char *)bytes + done, part_of(nbytes - done));
 		while (count < 0 && errno == EINTR);
 		if (count == 0)
-			errno = ENOSPC; /* the system takes no more bytes, and does not say why */
+			errno = ENOSPC; /* the system has written nothing and gives no reason */
 		if (count <= 0)
 			return fail_system(err, "cannot write");
 	}
 	return BI_OK;
 }
 
-/* Creates a file with a new name in the directory of output->target. The umask takes permissions from `mode`. */
+/* Creates a file with a new name in the directory of output->target. The umask removes permissions from `mode`. */
 static int create_temporary(struct bi__output *output, unsigned mode, struct bi_error *err)
 {
 	static atomic_uint last;
@@ -193,8 +193,8 @@ static int create_temporary(struct bi__output *output, unsigned mode, struct bi_
 }
 
 /*
- * Gives the new file the owner, the group and the permissions of the old one. A process without the right to give files
- * away stays the owner; another group does not get the permissions of the old group.
+ * Gives the new file the owner, the group and the permissions (0777) of the old one. A process that may not set the
+ * owner stays the owner. If the group cannot be set to that of the old file, the group gets no permissions.
  */
 static int keep_access(int descriptor, const struct stat *old, struct bi_error *err)
 {
@@ -230,14 +230,14 @@ int bi__output_open(struct bi__output *output, const char *path, struct bi_error
 	}
 	if ((exists && access(path, W_OK) != 0) || !find_target(path, exists, output->target))
 		return fail_system(err, "cannot write");
-	/* Until its permissions are those of the file that it replaces, nobody else may open the new file. */
+	/* No other user may open the new file before it has the permissions of the old one. */
 	rc = create_temporary(output, exists ? 0600 : 0666, err);
 	if (!rc && exists)
 		rc = keep_access(output->descriptor, &facts, err);
 	return rc ? bi__output_close(output, rc, err) : BI_OK;
 }
 
-/* Moves the file to its target. */
+/* Closes the file, and moves a temporary file to its target. */
 static int finish_output(struct bi__output *output, struct bi_error *err)
 {
 	const int descriptor = output->descriptor;

@@ -1,4 +1,4 @@
-/* Files: private ones of this user, files that are read, and files that are written completely or not at all. */
+/* Files: private files of the user, files that are read, and files that replace a target when they are complete. */
 #ifndef BI_COMMON_BASE_FILES_H
 #define BI_COMMON_BASE_FILES_H
 
@@ -7,29 +7,29 @@
 #include "common/base/status.h"
 
 /*
- * Opens a file for reading. Returns NULL unless it is a regular file and no symbolic link, and the file and its
- * directory belong to this user and nobody else can write them. On Windows, whose permissions are not read, there is no
- * such file.
+ * Opens the file `path` in `directory` for reading. Returns NULL on failure, and unless `path` is a regular file and no
+ * symbolic link. Also returns NULL unless the effective user owns the file and the directory, and neither their group
+ * nor others may write them. On Windows always returns NULL, because permissions are not read there.
  */
 FILE *bi__file_open_own(const char *directory, const char *path);
 
 /*
- * Creates a file for writing that only this user can read. `path` is a name in the directory that ends in "XXXXXX",
- * which is replaced. The directory is created if its parent exists. Returns NULL if others can write the directory, and
- * on failure.
+ * Creates a file for writing that only the user can read. `path` is a path in the directory that ends in "XXXXXX",
+ * which is replaced. The directory is created if its parent exists. Returns NULL on failure, and if another user owns
+ * the directory or may write it. On Windows always returns NULL.
  */
 FILE *bi__file_create_own(const char *directory, char *path);
 
-/* Bytes of the longest path that is written to, with the final NUL. */
+/* Bytes of the longest path of a file that is written, with the final NUL. */
 #define BI__PATH 4096
 
-/* Opens a file for reading. *nbytes is its size; -1: the size is unknown, as for a pipe, or it is given as 0. */
+/* Opens a file for reading. *nbytes becomes its size, or -1 if it is no regular file or the system gives the size 0. */
 int bi__file_open(const char *path, int *descriptor, int64_t *nbytes, struct bi_error *err);
 void bi__file_close(int descriptor);
 
 /*
- * Reads up to `nbytes` bytes. `descriptor` points to an int. *got is less only at the end of the file. Has the type of
- * bi_npy_source.read.
+ * Reads `nbytes` bytes, or fewer if the file ends. *got becomes their number. `descriptor` points to an int. The
+ * function has the type of bi_npy_source.read.
  */
 int bi__file_read(void *descriptor, void *bytes, size_t nbytes, size_t *got, struct bi_error *err);
 
@@ -38,8 +38,8 @@ int bi__file_write(void *descriptor, const void *bytes, size_t nbytes, struct bi
 
 /*
  * A file that is written completely or not at all: a temporary file in the directory of its target, which
- * bi__output_close renames. It gets the permissions of the file that it replaces. A target that is not a regular file
- * is written directly.
+ * bi__output_close renames. It gets the permissions of the file that it replaces, and its owner and group if the
+ * process may set them. An existing target that is not a regular file is written directly.
  */
 struct bi__output {
 	int descriptor;
@@ -47,12 +47,12 @@ struct bi__output {
 	char temporary[BI__PATH + 40]; /* "": the target is written directly */
 };
 
-/* Symbolic links are followed; a link to a missing file is refused. */
+/* Follows symbolic links, and refuses a link to a missing file. After a failure nothing is left to close. */
 int bi__output_open(struct bi__output *output, const char *path, struct bi_error *err);
 
 /*
- * If `rc` is BI_OK, moves the file to its target. Otherwise, and on failure, nothing of the file is left. Returns `rc`
- * or the failure.
+ * Closes the file. If `rc` is BI_OK, moves a temporary file to its target. Otherwise, and on failure, removes a
+ * temporary file. Returns `rc`, or the status of the failure.
  */
 int bi__output_close(struct bi__output *output, int rc, struct bi_error *err);
 

@@ -15,7 +15,7 @@ void bi__fork_renew(pthread_mutex_t *mutex, atomic_uint *process)
 }
 #else
 static pthread_once_t is_registered = PTHREAD_ONCE_INIT;
-static pthread_mutex_t renewal = PTHREAD_MUTEX_INITIALIZER; /* guards bi__fork_renew; new in each child */
+static pthread_mutex_t renewal = PTHREAD_MUTEX_INITIALIZER; /* held by bi__fork_renew; new in each child */
 
 static void count_child(void)
 {

@@ -5,14 +5,14 @@
 #include "common/base/environment.h"
 
 /*
- * A caller that waits for a command waits about 0.2 ms longer than the copy takes, because the threads of the driver
- * and of the engine sleep and are woken one after the other. That is a tenth of the time of a copy of this many bytes.
- * Larger copies return before they are done, because other threads that use the memory wait for a copy that is inline.
+ * A caller that waits for an enqueued copy waits about 0.2 ms longer than the copy takes, because the threads of the
+ * driver and of the engine sleep and are woken one after the other. This is about a tenth of the time of a copy of this
+ * size. Larger copies are enqueued, because other threads that use the memory wait until an inline copy is done.
  */
 #define DEFAULT_LIMIT ((size_t)16 << 20)
 #define LARGEST_LIMIT ((size_t)1 << 30)
 
-/* The limit + 1, or 0 if the environment was not read yet. */
+/* The limit + 1, or 0 if the variable was not read yet. */
 static atomic_size_t chosen;
 
 size_t bi__inline_limit(void)

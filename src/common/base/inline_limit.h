@@ -1,4 +1,4 @@
-/* The size up to which the calling thread copies by itself instead of enqueueing a command. */
+/* The largest copy or fill that the calling thread does inline instead of enqueueing a command. */
 #ifndef BI_COMMON_BASE_INLINE_LIMIT_H
 #define BI_COMMON_BASE_INLINE_LIMIT_H
 

@@ -2,8 +2,8 @@
  * Public structs that begin with their own size, so that programs built with an older or a newer header work
  *
  * An older program has a shorter struct: the missing members count as 0, which means the default. A newer program has a
- * longer struct: it is accepted if the members that this library does not know are 0. New members are added at the end,
- * never into padding, because an older program does not clear its padding.
+ * longer struct, which is accepted if the members that this library lacks are 0. New members are added at the end,
+ * never into padding, because an older program may leave its padding undefined.
  */
 #ifndef BI_COMMON_BASE_SIZED_H
 #define BI_COMMON_BASE_SIZED_H
@@ -12,7 +12,7 @@
 
 #include "buffer_interface.h"
 
-/* The largest size that is accepted. No public struct will be longer, so a larger number is not a size. */
+/* The largest size that is accepted. No struct with a size will be longer, so a larger number is an error. */
 #define BI__SIZED_MAX 4096
 
 struct bi__sized {
@@ -28,8 +28,8 @@ const void *bi__sized_convert(const struct bi__sized *type, const void *given, v
 
 /*
  * Converts a struct of the caller to this library's version. Returns `given` if it has this library's size. Otherwise
- * fills `copy`, which has type->size bytes, and returns `copy`. Returns NULL with BI_EINVAL if the size or an unknown
- * member is not accepted. `given` is not NULL.
+ * fills `copy`, which has type->size bytes, and returns `copy`. Returns NULL with BI_EINVAL if the size is not
+ * accepted, or if a member that this library lacks is not 0. `given` is not NULL.
  */
 static inline const void *bi__sized_read(const struct bi__sized *type, const void *given, void *copy,
 					 struct bi_error *err)

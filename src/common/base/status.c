@@ -34,7 +34,7 @@ const char *bi_status_text(int status)
 	return "not a status";
 }
 
-/* Writes '?' for each control character, so that a text is one line. */
+/* Replaces each byte of a control character by '?', so that a message is one line. */
 static void replace_controls(char *text)
 {
 	for (unsigned char *c = (unsigned char *)text; *c; c++)
@@ -44,7 +44,7 @@ static void replace_controls(char *text)
 			*c = c[1] = '?';
 }
 
-/* Copies a text without control characters. If it is too long, it is cut before a whole UTF-8 character. */
+/* Copies a text, and replaces its control characters. A text that is too long is cut between two UTF-8 characters. */
 static void copy_text(const char *text, size_t length, char *out, size_t capacity)
 {
 	if (length >= capacity)

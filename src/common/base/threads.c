@@ -4,7 +4,7 @@
 #include "common/base/threads.h"
 
 #ifdef _WIN32
-/* Windows has no signals, and its threads begin with the affinity of the process. */
+/* Windows has no signals. A new thread has the affinity of the process. */
 int bi__thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
 	return pthread_create(thread, NULL, run, arg);

@@ -10,7 +10,7 @@ size_t bi__utf8_size(const char *at, const char *end)
 	for (size_t i = 1; i < size; i++)
 		if ((byte[i] & 0xc0) != 0x80)
 			return 0;
-	/* Too long, a surrogate, above U+10FFFF. */
+	/* Overlong forms, surrogates, and numbers above U+10FFFF. */
 	if ((lead == 0xe0 && byte[1] < 0xa0) || (lead == 0xed && byte[1] > 0x9f) || (lead == 0xf0 && byte[1] < 0x90) ||
 	    (lead == 0xf4 && byte[1] > 0x8f))
 		return 0;

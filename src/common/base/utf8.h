@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * Returns the number of bytes of the character at `at`, which is before `end`, or 0 if the bytes are not UTF-8.
- * Surrogates, and characters with more bytes than they need, are not UTF-8.
+ * Returns the number of bytes of the character at `at`, or 0 if these bytes are not UTF-8. `at` is before `end`.
+ * Overlong forms, surrogates and numbers above U+10FFFF are not UTF-8.
  */
 size_t bi__utf8_size(const char *at, const char *end);
 

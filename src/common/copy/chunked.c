@@ -6,7 +6,7 @@
 #include "common/runtime/pinned_pieces.h"
 #include "common/runtime/stream.h"
 
-/* Returns true if an axis of the array has zero stride. */
+/* Returns 1 if the array has stride 0 along an axis of extent above 1. */
 static int has_zero_stride(const struct bi_layout *layout)
 {
 	for (int i = 0; i < layout->ndim; i++)
@@ -17,7 +17,7 @@ static int has_zero_stride(const struct bi_layout *layout)
 
 /*
  * Makes a layout from one side of a plan: the loops of the plan, and one more axis for the items of a unit. The layout
- * has at most BI_MAX_NDIM axes, because a plan has at most 62: as many axes of extent 2 fill all addresses.
+ * has at most BI_MAX_NDIM axes, because a plan has at most 62: 63 axes of extent 2 have more than INT64_MAX elements.
  */
 static void layout_of_nest(struct bi_layout *out, const struct bi__plan *plan, int64_t offset, const int64_t *strides,
 			   struct bi_dtype item)
@@ -33,8 +33,9 @@ static void layout_of_nest(struct bi_layout *out, const struct bi__plan *plan, i
 }
 
 /*
- * Sets the layouts that are cut into chunks. Their axes have the order of the device's array, so that chunks are nearly
- * dense there. An array with zero strides has no useful order; then the destination decides.
+ * Sets the layouts that are cut into chunks. From a device to the host, their axes have the order of the device's
+ * array, so that chunks are nearly dense there. All other copies use the order of the destination, and so do copies of
+ * an array with zero strides, which has no useful order.
  */
 static void make_nests(struct bi__chunked *chunked)
 {
@@ -54,7 +55,7 @@ static void make_nests(struct bi__chunked *chunked)
 	bi__split_start(&chunked->split, &chunked->to, (int64_t)BI__PINNED_PIECE_BYTES);
 }
 
-/* Returns the caller's stream if it can execute the step that works on that memory, or NULL. */
+/* Returns the caller's stream if it can execute the step between that memory and a staging buffer, or NULL. */
 static struct bi_stream *stream_for_step(struct bi_stream *stream, const struct bi_memory *memory)
 {
 	return stream && !memory->backend->synchronous && bi__stream_reaches(stream, memory) ? stream : NULL;
@@ -76,9 +77,9 @@ int bi__chunked_start(struct bi__chunked *chunked, const struct bi__job *job, st
 }
 
 /*
- * Returns true if the oldest chunk in a buffer is copied out next. If the source is device memory, this is done while
- * the next chunk is on the way, so one chunk stays. If the source is host memory, a chunk is in its buffer when the
- * step returns, and none stays.
+ * Returns 1 if the next step copies the oldest chunk out of its buffer. A chunk of device memory stays until the next
+ * chunk is on the way into the other buffer, if there is a next chunk. A chunk of host memory does not stay, because
+ * the calling thread has filled the buffer when the step returns.
  */
 static int has_chunk_to_forward(const struct bi__chunked *chunked)
 {
@@ -98,7 +99,7 @@ static int layout_in_buffer(struct bi_layout *dense, const struct bi_layout *box
 	return bi_layout_init(dense, box->dtype, box->ndim, box->shape, NULL, 0, err);
 }
 
-/* Makes the step that copies the next box of the source to a buffer, after the previous chunk was copied out of it. */
+/* Waits until a buffer is free, and makes the step that copies the next box of the source into it. */
 static int make_fill_step(struct bi__chunked *chunked, struct bi__job *step, struct bi_error *err)
 {
 	struct bi__chunk *chunk = &chunked->chunks[chunked->filled++ % 2];
@@ -120,7 +121,7 @@ static int make_fill_step(struct bi__chunked *chunked, struct bi__job *step, str
 	return rc;
 }
 
-/* Makes the step that copies the oldest chunk to the destination, after the chunk has arrived in its buffer. */
+/* Waits until the oldest chunk has arrived in its buffer, and makes the step that copies it to the destination. */
 static int make_forward_step(struct bi__chunked *chunked, struct bi__job *step, struct bi_error *err)
 {
 	struct bi__chunk *chunk = &chunked->chunks[chunked->emptied++ % 2];

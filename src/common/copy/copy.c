@@ -27,8 +27,8 @@ static int check_destination(const struct bi_view *view, struct bi_error *err)
 }
 
 /*
- * Checks that this process can use the memories; `src` may be NULL. Sets the members one by one: an initialiser would
- * clear the arrays of the layouts and the plan as well.
+ * Sets all members except for the layouts, the plan and the item, and checks that this process can use the memories.
+ * `src` may be NULL. An initialiser would clear the layouts and the plan as well.
  */
 static inline int start_job(struct bi__job *job, const char *operation, struct bi_memory *dst, struct bi_memory *src,
 			    struct bi_error *err)
@@ -65,7 +65,7 @@ int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct bi_stre
 	if (rc || holds_nothing(dst))
 		return rc;
 	job.stream = stream;
-	/* Both layouts get one type, because the functions below use only its item size. */
+	/* Both layouts get one type: only the item size matters for a copy, but bi_layout_equal compares the types. */
 	job.from.dtype = job.to.dtype;
 	return bi__job_run(&job, err);
 }
@@ -116,8 +116,8 @@ int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *s
 }
 
 /*
- * Copies between arrays and the caller's bytes: whole arrays, whose elements the bytes have in C order, and single
- * elements. The bytes are borrowed memory (memory.h) for the duration of the call.
+ * Copies between arrays and the caller's bytes: of a whole array, from or to bytes in C order, or of one element. The
+ * bytes are borrowed memory (memory.h) during the call. bi_view_set_element is a fill and borrows nothing.
  */
 
 /* Makes the view's memory pending until the work on the stream has ended, which includes the copy of the bytes. */
@@ -189,7 +189,7 @@ static int check_bytes(const struct bi_view *view, const void *bytes, size_t nby
 }
 
 /*
- * Returns true if the view is contiguous and its memory is an object without address. Then a copy to or from the
+ * Returns 1 if the view is dense in C order and its memory is an object without address. Then a copy to or from the
  * caller's bytes is direct and linear. The library looks for no overlap, because an object has no address to compare.
  */
 static int is_contiguous_object(const struct bi_view *view)
@@ -198,7 +198,7 @@ static int is_contiguous_object(const struct bi_view *view)
 	       view->traits & BI__TRAIT_C_CONTIGUOUS;
 }
 
-/* write_array and read_array are inlined, because bi_view_write and bi_view_read are often called for a few bytes. */
+/* Inline functions, because bi_view_write and bi_view_read are often called for a few bytes. */
 static inline __attribute__((always_inline)) int write_array(const struct bi_view *dst, struct bi_memory *bytes,
 							     struct bi_error *err)
 {

@@ -1,4 +1,4 @@
-/* One step on one stream: waits for earlier work, enqueues a job, and makes later work wait for the job. */
+/* One step on one stream: waits for earlier work, enqueues a job or copies inline, and orders later work after it. */
 #include "common/copy/job.h"
 
 #include "common/base/status.h"
@@ -24,16 +24,16 @@ int bi__job_refuse_stream(const struct bi__job *job, struct bi_error *err)
 			job->stream->context->device.info->spec);
 }
 
-/* Returns 1 for pinned memory, which lies on no device. */
+/* Returns 1 for pinned memory. Pinned buffers of OpenCL, which have no address, do not count. */
 static int is_pinned(const struct bi_memory *memory)
 {
 	return !memory->backend->cpu_addressable && memory->block.host && memory->block.memory != BI_MEMORY_UNIFIED;
 }
 
 /*
- * Returns the memory in whose context a copy runs. It is the destination, with two exceptions: if the destination is
- * host memory, it is the source. If only the destination is pinned, and both belong to different native contexts, it is
- * the source. For a fill both are the same.
+ * Returns the memory in whose context a copy runs (docs/ordering.md, 7.1 and 30.3). It is the destination, with two
+ * exceptions. If the destination is host memory, it is the source. If the destination is pinned, and the source is
+ * device memory of another native context that is not pinned, it is the source. For a fill, `from` is `to`.
  */
 static struct bi_memory *choose_worker(struct bi_memory *to, struct bi_memory *from)
 {
@@ -44,7 +44,7 @@ static struct bi_memory *choose_worker(struct bi_memory *to, struct bi_memory *f
 	return bi__same_space(to->context, from->context) ? to : from;
 }
 
-/* Returns the stream for the job, or NULL with an error if the caller's stream cannot reach the device memory. */
+/* Returns the stream for the job, or NULL with an error if the caller's stream cannot run the job. */
 static struct bi_stream *choose_stream(const struct bi__job *job, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst, *from = job->src ? job->src : to, *worker = choose_worker(to, from);
@@ -61,8 +61,8 @@ static struct bi_stream *choose_stream(const struct bi__job *job, struct bi_erro
 }
 
 /*
- * Notes the device memory in the host memory that it was copied to or from. A thread that has waited for the copy on
- * the host memory then knows that the work on the device memory is complete, too, if the copy came last.
+ * Notes in the host memory which device memory it was copied to or from, and on which stream. If no work on the device
+ * memory follows, that memory is complete when a thread has waited for the copy (finish_access in copy.c).
  */
 static void note_partner_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream)
 {
@@ -75,7 +75,7 @@ static void note_partner_locked(struct bi_memory *to, struct bi_memory *from, st
 	host->partner.stream = stream;
 }
 
-/* Waits for earlier work on both memories and, if that is another stream, on the stream of the caller. */
+/* Makes the stream wait for earlier work on both memories and on `callers`, another stream of the caller, or NULL. */
 static int begin_locked(const struct bi__job *job, struct bi_stream *stream, struct bi_stream *callers,
 			struct bi_error *err)
 {
@@ -101,7 +101,7 @@ static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, s
 	if (rc)
 		return rc;
 	rc = bi__job_execute(job, stream, from ? &end : NULL, err);
-	/* This is needed after a failure as well, because some commands may have been enqueued. */
+	/* The end is recorded after a failure as well, because some commands may have been enqueued. */
 	end_rc = bi__order_end_copy_locked(to, from, stream, end, rc ? NULL : err);
 	if (from)
 		note_partner_locked(to, from, stream);

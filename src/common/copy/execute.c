@@ -28,8 +28,9 @@ static struct bi__move move_of(const struct bi__job *job)
 }
 
 /*
- * Returns the context whose report and whose option `debug` apply: that of the destination. If the destination is host
- * memory, or belongs to another native context than the stream, it is the context of a source on a device.
+ * Returns the context whose report and whose option `debug` apply: that of the destination, or of the source if three
+ * things are true. The source is device memory, the destination belongs to another context than the stream, and the
+ * destination is host memory or belongs to another native context than the stream.
  */
 static struct bi_context *owner_of(const struct bi__job *job, const struct bi_stream *stream)
 {
@@ -46,7 +47,7 @@ static int is_recording(const struct bi_context *owner)
 	return owner->report && bi__report_is_recording(owner->report);
 }
 
-/* Adds the job to the report, which takes ownership of the event. `nanoseconds` is -1 if the event has the time. */
+/* Adds the job to the report, which takes ownership of the event. `nanoseconds` and `event` are those of report.h. */
 static void record_job(const struct bi__job *job, const struct bi_stream *stream, int64_t nanoseconds, uintptr_t event)
 {
 	const struct bi__record record = {
@@ -77,17 +78,17 @@ int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *st
 	return rc;
 }
 
-/* The things that have to be done for a job in addition to the move. */
+/* Actions for a job in addition to the move. */
 struct extras {
 	int is_recorded; /* the report of the owner gets a record */
-	int is_timed; /* the record has an event for the time; the report owns the event */
+	int is_timed; /* the record has the time: from an event, which the report owns, or from the clock */
 	int waits; /* option `debug`: the calling thread waits for the job */
 	int has_end; /* the event of the move is not timed, and marks the end of all work on the stream */
 };
 
 /*
  * Sets all extras except has_end. Work that is captured into a graph does not run now, so it is neither recorded nor
- * waited for. A report keeps only events of its native context, because other events may not outlive theirs.
+ * waited for. A report keeps only events of its native context: other events may end before the report is written.
  */
 static int choose_extras(struct bi_stream *stream, struct bi_context *owner, struct extras *extras,
 			 struct bi_error *err)
@@ -105,7 +106,7 @@ static int choose_extras(struct bi_stream *stream, struct bi_context *owner, str
 	return rc;
 }
 
-/* Returns 1 if an event of this move is complete when all earlier work on the stream is complete (backend.h). */
+/* Returns 1 if an event of this move is not complete before all earlier work on the stream is complete (backend.h). */
 static int has_end(const struct bi_stream *stream, const struct bi__move *move)
 {
 	return !stream->context->device.backend->synchronous && !stream->queue.out_of_order &&

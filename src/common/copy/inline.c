@@ -2,12 +2,13 @@
  * Inline copies: copies and fills that the calling thread does itself. They enqueue nothing, call no driver and wait
  * for no work (docs/ordering.md, row 36).
  *
- * A copy is inline if one side is device memory at whose address the CPU may copy, and each side is one of these:
+ * A copy or fill can be inline if at least one side is device memory at whose address the CPU may copy, and each side
+ * is one of these:
  *
- *  - The library's own memory: idle, never exported, and with an address at which the CPU may copy (bi__address). No
- *    code outside of the library can have enqueued work on it.
+ *  - The library's own memory: idle, never exported, not mapped, without failed work, and with an address at which the
+ *    CPU may copy (bi__address). No code outside of the library can have enqueued work on it.
  *  - Borrowed bytes of the caller, if no work of the context on host memory is pending. The caller guarantees that no
- *    other work uses the bytes.
+ *    work enqueued without the library uses the bytes.
  */
 #include "common/copy/job.h"
 
@@ -15,8 +16,8 @@
 #include "common/runtime/order.h"
 
 /*
- * Returns 1 if no work can use the memory. Borrowed bytes may also be bytes of a host memory, so no work of the context
- * on host memory may be pending.
+ * Returns 1 if no work can be using the memory, and the CPU may copy at its address. Borrowed bytes may also be bytes
+ * of a host memory, so no work of the context on host memory may be pending.
  */
 static int is_free_locked(const struct bi_memory *memory)
 {
@@ -32,7 +33,7 @@ static void clear_inline_mark(struct bi_memory *memory)
 		atomic_fetch_and(&memory->marks, (unsigned char)~BI__MARK_INLINE);
 }
 
-/* Returns 1, or 0 if another thread has exported the memory since it was checked. An export needs no lock. */
+/* Returns 1, or 0 if another thread has exported the memory meanwhile: an export of idle memory needs no lock. */
 static int set_inline_mark(struct bi_memory *memory)
 {
 	unsigned char unmarked = 0;

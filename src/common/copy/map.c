@@ -1,9 +1,11 @@
 /*
  * Mapping: gives the CPU the bytes of a view until bi_unmap.
  *
- * Device memory is mapped by its driver if the driver can map, otherwise it is copied to pinned memory and back. If the
- * CPU can access the memory directly, and no other code knows it, the calling thread only waits for pending work. From
- * the start of bi_view_map the memory counts as mapped, so that bi__order_check_mapped refuses other work.
+ * Memory with a CPU address is used in place if its backend has no mapping function (host memory, CUDA's pinned and
+ * managed memory), or if the library alone can use the address (private_host, never exported, no failed work). The
+ * calling thread then only waits for pending work. Other memory is mapped by its driver if the driver can map,
+ * otherwise it is copied to pinned memory and back. The memory counts as mapped before bi_view_map waits, so that
+ * bi__order_check_mapped refuses conflicting work.
  */
 #include <stdlib.h>
 
@@ -45,7 +47,7 @@ static char *direct_address_locked(const struct bi_memory *memory)
 	return memory->backend->move.map ? NULL : memory->block.host;
 }
 
-/* Sets *address to that of direct_address_locked. */
+/* Marks the memory as mapped, or returns BI_EBUSY. Sets *address to the result of direct_address_locked. */
 static int enter_map(struct bi_memory *memory, unsigned mode, char **address, struct bi_error *err)
 {
 	int rc;
@@ -95,7 +97,7 @@ static int enqueue_map_locked(struct bi_map *map, struct bi__fence *fence, struc
 	return ended;
 }
 
-/* No copy of a mapping may become part of a graph. */
+/* Returns BI_ECAPTURE if the home stream is captured: it cannot be waited for, and a copy would join the graph. */
 static int refuse_map_in_capture(const struct bi_memory *memory, struct bi_error *err)
 {
 	return memory->home ? bi__stream_refuse_capture(memory->home, "its memory is not mapped", err) : BI_OK;
@@ -126,7 +128,7 @@ static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 	return rc ? rc : ended;
 }
 
-/* If the driver refuses, waits until the home stream is empty, and tries again: the bytes written would be lost. */
+/* If the driver refuses, tries again when the home stream is empty: otherwise the bytes written would be lost. */
 static int unmap_locked(const struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -139,7 +141,7 @@ static int unmap_locked(const struct bi_map *map, struct bi_error *err)
 	return rc ? bi__fail_vendor(err, rc, reason.vendor, "%s", reason.message) : BI_OK;
 }
 
-/* With BI_ECAPTURE the memory is still mapped. */
+/* Ends the mapping. After BI_ECAPTURE the memory is still mapped. */
 static int end_map(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -170,13 +172,13 @@ static int map_device(struct bi_map *map, struct bi_error *err)
 	bi__order_lock(memory, NULL);
 	rc = enqueue_map_locked(map, &fence, err);
 	bi__order_unlock(memory, NULL);
-	/* This is needed after a failure as well: an out-of-order stream could unmap before it maps. */
+	/* Waits after a failure, too: on an out-of-order stream the unmapping could run before the mapping. */
 	waited = bi__fence_block(&fence, BI__WAIT_MAP, rc ? NULL : err);
 	bi__fence_clear(&fence);
 	return rc ? rc : waited;
 }
 
-/* Maps memory that the CPU cannot access: copies it to pinned memory, to which the device copies fastest. */
+/* Maps a copy in pinned memory, to which the device copies fastest. With BI_MAP_DISCARD the copy gets no bytes. */
 static int map_copy(struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;
@@ -192,14 +194,13 @@ static int map_copy(struct bi_map *map, struct bi_error *err)
 		bi__dispatch_end(&scope);
 		bi__order_unlock(memory, map->copy);
 	}
-	/* This is needed even if nothing was read: map->copy may come from the pool while its last use is pending. */
 	if (!rc)
 		rc = bi__order_synchronize(map->copy, BI__WAIT_MAP, err);
 	map->data = (char *)map->copy->block.host + (map->view->offset - map->first);
 	return rc;
 }
 
-/* Sets the bytes to map, from the first to the last element. Returns 0 if there are none. */
+/* Sets the range of bytes to map, which contains all elements. Returns 0 if there are none. */
 static int find_bytes(struct bi_map *map)
 {
 	struct bi_layout layout;
@@ -210,7 +211,7 @@ static int find_bytes(struct bi_map *map)
 	if (!nbytes)
 		return 0;
 	bi_layout_extent(&layout, &map->first, &map->end);
-	/* DISCARD would lose bytes between the elements. If elements overlap, the sizes can agree in spite of them. */
+	/* DISCARD would lose bytes in gaps. If elements overlap, there may be gaps although the two sizes are equal. */
 	if (map->mode & BI_MAP_DISCARD && (nbytes != map->end - map->first || bi_layout_self_overlap(&layout)))
 		map->mode = BI_MAP_READ | BI_MAP_WRITE;
 	return 1;

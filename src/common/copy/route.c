@@ -28,9 +28,8 @@ static uintptr_t address_of(const struct bi_memory *memory)
 }
 
 /*
- * Returns true if the two memories may have a byte in common, and sets *distance to the number of bytes from the start
- * of `b` to the start of `a`. All memories with addresses are in one address space. Memories without addresses have
- * bytes in common only if their handles are equal.
+ * Returns 1 if the two memories may have a byte in common, and sets *distance to the number of bytes from the start of
+ * `b` to the start of `a`. All addresses count as one address space. Without an address, handles are compared.
  */
 static int shares_place(const struct bi_memory *a, const struct bi_memory *b, int64_t *distance)
 {
@@ -61,7 +60,7 @@ static int is_cross(const struct bi__job *job)
 	       !bi__same_space(to->context, from->context);
 }
 
-/* Sets *needs to 1 if the job is between host and device memory, and the device cannot execute the plan directly. */
+/* Sets *needs to 1 if the job is between host and device memory, and the device does not take the plan directly. */
 static int needs_packing(const struct bi__job *job, int *needs, struct bi_error *err)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
@@ -79,7 +78,7 @@ static int needs_packing(const struct bi__job *job, int *needs, struct bi_error 
 	return rc;
 }
 
-/* Returns the route for a host array that is not dense: in chunks. For a dense host array the device packs its side. */
+/* Returns the route if the device does not take the plan. The device packs its side if the host's array is dense. */
 static struct route route_packed(const struct bi__job *job)
 {
 	int to_host = job->dst->backend->cpu_addressable;
@@ -91,8 +90,8 @@ static struct route route_packed(const struct bi__job *job)
 }
 
 /*
- * Returns the route between two devices that can copy dense bytes to each other. The new dense array is on the device
- * of the side that is not dense, which packs or unpacks.
+ * Returns the route between two devices that can copy dense bytes to each other. The new dense array is on the source's
+ * device if the source is not dense, otherwise on the destination's device.
  */
 static struct route route_dense_side(const struct bi__job *job)
 {
@@ -102,8 +101,8 @@ static struct route route_dense_side(const struct bi__job *job)
 }
 
 /*
- * Returns the context that allocates the staging buffers between two contexts that share nothing. A context is
- * preferred if its driver can use pinned memory without mapping it.
+ * Returns the context that allocates the staging buffers between two contexts that share no events. It is the context
+ * of the source, unless the CPU can use pinned memory of that context only while it is mapped.
  */
 static struct bi_context *choose_staging(const struct bi__job *job)
 {
@@ -112,7 +111,7 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 	return from->device.backend->move.map ? to : from;
 }
 
-/* Also makes the plan of a direct job. */
+/* Also makes the plan, except for overlapping arrays and for a copy of an array to itself. */
 static int choose_route(struct bi__job *job, struct route *route, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;
@@ -143,7 +142,7 @@ static int choose_route(struct bi__job *job, struct route *route, struct bi_erro
 	return rc;
 }
 
-/* Returns BI_ECAPTURE if a stream is being captured: several steps need new memory, which a graph cannot allocate. */
+/* Returns BI_ECAPTURE if a stream is captured: several steps need memory, and a capture must not allocate any. */
 static int refuse_any_capture(const struct bi__job *job, struct bi_error *err)
 {
 	static const char what[] = "this copy needs memory of its own";
@@ -156,7 +155,7 @@ static int refuse_any_capture(const struct bi__job *job, struct bi_error *err)
 	return rc;
 }
 
-/* Checks, before the first of several steps, everything that could make a later step fail. */
+/* Refuses captures, conflicting mappings and failed work before a first step has written a part of the destination. */
 static int check_steps(const struct bi__job *job, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst, *from = job->src;
@@ -192,8 +191,8 @@ static struct bi_stream *step_stream(struct bi_stream *stream, const struct bi__
 }
 
 /*
- * Splits the job into a copy to `between`, memory for a dense array with the layout that first->to already has, and a
- * copy from there.
+ * Makes the two steps of the job: a copy to the memory `between`, and a copy from there. The caller has set first->to,
+ * the layout of the dense array.
  */
 static int make_two_steps(const struct bi__job *job, struct bi_memory *between, struct bi__job *first,
 			  struct bi__job *second, struct bi_error *err)

@@ -1,4 +1,4 @@
-/* Launches: the checks of grid and arguments, the order, and the call of the backend. */
+/* Launches: checks the grid and the arguments, and enqueues the kernel in order with other work on the arrays. */
 #include "common/base/checked.h"
 #include "common/launch/launch.h"
 #include "common/runtime/fence.h"
@@ -20,7 +20,7 @@ static const struct bi_parameter *parameter_of(struct slot slot)
 #define FAIL(slot, err, status, format, ...) \
 	bi__fail(err, status, "arguments[%zu] ('%s') " format, (slot).index, parameter_of(slot)->name, __VA_ARGS__)
 
-/* Returns the class of an element type for which it is certain, otherwise 0. */
+/* Returns 'i' for an integer of 8 to 64 bits, 'f' for float and double, else 0. Elements of class 0 fit every class. */
 static char class_of(struct bi_dtype dtype)
 {
 	if (dtype.lanes != 1)
@@ -35,7 +35,7 @@ static int classes_differ(char a, char b)
 	return a && b && a != b;
 }
 
-/* Fails with the reason for which the kernel cannot take the elements. To name a type takes longer than a launch. */
+/* Fails with the reason why the kernel cannot take the elements. */
 static int refuse_type(struct slot slot, struct bi_dtype dtype, struct bi_error *err)
 {
 	const struct bi_parameter *parameter = parameter_of(slot);
@@ -91,9 +91,9 @@ static int check_layout(struct slot slot, const struct bi_view *view, struct bi_
 }
 
 /*
- * Checks that every number begins at a multiple of its size, as the compilers of kernels assume. CUDA's error for other
- * addresses (CUDA_ERROR_MISALIGNED_ADDRESS) makes the context of the process unusable. The alignment of a type of the
- * source is not known.
+ * Checks that each number begins at a multiple of its size, as the compilers of kernels assume. After CUDA's error for
+ * other addresses (CUDA_ERROR_MISALIGNED_ADDRESS), the CUDA context is unusable. Not checked are parameters of class 0
+ * (structs, vectors), whose alignment is not known, and the address behind a cl_mem.
  */
 static int check_alignment(struct slot slot, const struct bi_view *view, struct bi_error *err)
 {
@@ -114,7 +114,7 @@ static int check_alignment(struct slot slot, const struct bi_view *view, struct 
 		    parameter->size);
 }
 
-/* Unlike a use, a launch on a device does not take host memory. */
+/* Returns BI_EINVAL if kernels cannot use the memory. A launch on a device, unlike a use, takes no host memory. */
 static int check_place(struct slot slot, const struct bi_view *view, const struct bi_stream *stream,
 		       struct bi_error *err)
 {
@@ -265,7 +265,7 @@ static int64_t at_most(int64_t size, int64_t limit)
 	return size < limit ? size : limit;
 }
 
-/* Items along x of a group that the library chooses for a grid with several axes, if the device allows its groups. */
+/* The most items along x of a group that choose_group makes for a grid with several axes. */
 #define ITEMS_X 32
 
 static int64_t count_groups(const struct bi__kernel_launch *launch, int axis)
@@ -279,8 +279,8 @@ static int has_too_many_groups(const struct bi__kernel *limits, const struct bi_
 }
 
 /*
- * Makes groups longer along an axis that would have too many, and shorter along x, then along y. Groups that cannot
- * become shorter get more items.
+ * Doubles the length of the groups along an axis with too many groups, up to a limit of the device. Halves the groups
+ * along x in exchange, then (if the axis is z) along y. Groups that cannot be halved get more items.
  */
 static void balance_group(const struct bi__kernel *limits, struct bi__kernel_launch *launch, int axis)
 {
@@ -320,7 +320,7 @@ static int check_group_count(const struct bi__kernel *limits, const struct bi__k
 	return BI_OK;
 }
 
-/* Checks a grid against the limits of the kernel, and fills the grid of *out. */
+/* Checks a grid against the limits of the kernel, and fills ndim, size and group of *out. */
 static int check_grid(const struct bi_kernel *kernel, const struct bi_grid *grid, struct bi__kernel_launch *out,
 		      struct bi_error *err)
 {
@@ -388,7 +388,7 @@ static int check_launch(const struct bi_kernel *kernel, const struct bi_stream *
 	return arguments ? BI_OK : bi__fail(err, BI_EINVAL, "arguments is NULL");
 }
 
-/* Under the option `debug`: blocks the calling thread, unless the stream is being captured. */
+/* Blocks the calling thread (`debug`) until the launch is complete, unless the stream is being captured. */
 static int wait_for_launch(struct bi_stream *stream, struct bi_error *err)
 {
 	uint64_t capture;

@@ -6,7 +6,7 @@
 #include "common/base/sized.h"
 #include "common/launch/launch.h"
 
-#define MOST_RANK 6 /* of BI_STRIDED_IN and its like */
+#define MOST_RANK 6 /* the largest rank of a strided parameter */
 
 static const char *const preamble[] = {
 #include "common/launch/generated/preamble.inc"
@@ -15,7 +15,7 @@ static const char *const preamble[] = {
 
 #define PREAMBLE_LINES (sizeof(preamble) / sizeof(*preamble))
 
-/* Returns the preamble with the text behind it, or NULL if there is no memory. */
+/* Returns kernel.h with the text behind it, which the caller frees. Returns NULL if there is no memory. */
 static char *prepend_preamble(const char *text)
 {
 	size_t nbytes = strlen(text) + 1;
@@ -52,8 +52,8 @@ static void copy_log(const struct bi_program_source *wanted, const char *log)
 #define BLANKS " \r\n\t"
 
 /*
- * Returns the first line of the log that names an error, or NULL. Compilers write "error: source:3:32: ...",
- * "source:3:32: error: ...", "source(3): error: ..." or "ptxas error   : ...".
+ * Returns the first line of the log that has "error" before a colon, or NULL. Compilers write
+ * "error: source:3:32: ...", "source:3:32: error: ...", "source(3): error: ..." or "ptxas error   : ...".
  */
 static const char *find_error(const char *log)
 {
@@ -67,7 +67,10 @@ static const char *find_error(const char *log)
 	return line;
 }
 
-/* Adds the log of a build that failed to its message. */
+/*
+ * Fails with the message of a failed build and one line of its log: the first error, or else the first line. If the
+ * compiler refused the source, the status is BI_EINVAL, and that line replaces the message.
+ */
 static int fail_with_log(const struct bi__source *source, int status, const struct bi_error *failed,
 			 struct bi_error *err)
 {
@@ -81,7 +84,7 @@ static int fail_with_log(const struct bi__source *source, int status, const stru
 	if (error)
 		return bi__fail_vendor(err, BI_EINVAL, failed->vendor, "the source does not compile: %.*s", length,
 				       line);
-	/* Intel's compiler says only "Compilation failed" of a wrong option. */
+	/* The log is empty or gives no reason: Intel's compiler writes "Compilation failed" for a wrong option. */
 	if (!length) {
 		line = failed->message;
 		length = (int)strlen(line);
@@ -186,7 +189,7 @@ static void free_kernel(struct bi_kernel *kernel)
 	free(kernel);
 }
 
-/* Checks what a table says of one parameter. Tables are made outside of the library, and may be of another version. */
+/* Checks one parameter. PTX and host functions contain tables of parameters, maybe of another version of kernel.h. */
 static int check_parameter(const struct bi_parameter *parameter, unsigned index, const char *kernel,
 			   struct bi_error *err)
 {

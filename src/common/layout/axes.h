@@ -1,10 +1,10 @@
 /*
  * Indexing and permuting on bare shapes and strides.
  *
- * A cursor walks over the axes of a source and writes the axes of the result. bi_layout_index and bi_layout_permute
- * write to a layout on the stack, view/derive.c writes to the arrays of the new view. The source is the shape and
- * strides of a layout that was checked. The functions are inlined into both callers. index.c and layout.c make the
- * error messages.
+ * A cursor reads the axes of a source and writes the axes of the result. bi_layout_index and bi_layout_permute write to
+ * arrays on the stack. bi_view_index and bi_view_permute (view/derive.c) write to the new view. The source is the shape
+ * and strides of a valid layout. The functions are inlined into these callers, except those that make error messages
+ * (index.c, layout.c).
  */
 #ifndef BI_COMMON_LAYOUT_AXES_H
 #define BI_COMMON_LAYOUT_AXES_H
@@ -12,18 +12,18 @@
 #include "buffer_interface.h"
 
 /*
- * Forces inlining where the compiler would refuse because of the size of two copies. A function that is not inlined
- * needs the cursor in memory, and a slice takes half as long again.
+ * Forces inlining where the compiler would refuse because of the size of two copies. If a function is not inlined, the
+ * cursor is in memory instead of registers, and a slice takes half as long again.
  */
 #define BI__INLINE static inline __attribute__((always_inline))
 
-/* Points to the next axis of the source, and to the next free axis of the result, which has space for all axes. */
+/* Points to the next axis of the source and to the next free axis of the result. The result has space for all axes. */
 struct bi__cursor {
 	const int64_t *shape, *strides;
 	int64_t *to_shape, *to_strides;
 	int64_t offset;
-	int is_empty; /* 1: the source has no elements, so its strides are not used and the offset does not change */
-	int became_empty; /* 1: a slice selected no elements */
+	int is_empty; /* 1: the source has no elements; strides are copied, and the offset does not change */
+	int became_empty; /* 1: a slice selected no index of its axis */
 };
 
 BI__INLINE void bi__cursor_add(struct bi__cursor *at, int64_t extent, int64_t stride)
@@ -38,7 +38,7 @@ BI__INLINE void bi__cursor_add_whole(struct bi__cursor *at, int count)
 		bi__cursor_add(at, *at->shape++, *at->strides++);
 }
 
-/* Applies an integer to the next axis. Returns 1, or 0 and changes nothing if the index is out of bounds. */
+/* Applies an integer to the next axis. Returns 1. If the index is out of bounds, changes nothing and returns 0. */
 BI__INLINE int bi__cursor_add_integer(struct bi__cursor *at, int64_t index)
 {
 	int64_t extent = *at->shape;
@@ -60,7 +60,7 @@ static inline int64_t bi__clip(int64_t limit, int64_t extent, int64_t low, int64
 	return limit < low ? low : limit > high ? high : limit;
 }
 
-/* Returns distance / step, rounded up, or 0 if `distance` is negative. For powers of two the division is a shift. */
+/* Returns distance / step, rounded up, or 0 if `distance` is negative. Divides by powers of two with a shift. */
 static inline int64_t bi__count_steps(int64_t distance, int64_t step)
 {
 	if (distance <= 0)
@@ -72,7 +72,7 @@ static inline int64_t bi__count_steps(int64_t distance, int64_t step)
 	return (distance - 1) / step + 1;
 }
 
-/* Adds the part of an axis that begins at `start` and has `length` elements. */
+/* Adds the part of the next axis that has `length` indices: `start`, and then each `step` further. */
 BI__INLINE void bi__cursor_add_part(struct bi__cursor *at, int64_t start, int64_t length, int64_t step)
 {
 	int64_t stride = *at->strides++;
@@ -86,7 +86,7 @@ BI__INLINE void bi__cursor_add_part(struct bi__cursor *at, int64_t start, int64_
 	bi__cursor_add(at, length, stride);
 }
 
-/* Applies a slice to the next axis. Returns 1, or 0 and changes nothing if the step is 0. */
+/* Applies a slice to the next axis. Returns 1. If the step is 0, changes nothing and returns 0. */
 BI__INLINE int bi__cursor_add_slice(struct bi__cursor *at, const struct bi_index *item)
 {
 	int64_t extent = *at->shape, step = item->step;
@@ -105,17 +105,18 @@ BI__INLINE int bi__cursor_add_slice(struct bi__cursor *at, const struct bi_index
 /* The result of bi__index_begin. */
 struct bi__indexed {
 	int ndim; /* dimensions of the result */
-	int whole; /* axes of the source that no item names: the axes of the ellipsis, or of the end */
+	int whole; /* axes that no integer and no slice selects: those of the ellipsis, or the last ones */
 };
 
 /*
- * Writes the message for a list of items that bi__index_begin refused, and returns its status: BI_EINVAL for an unknown
- * kind, two ellipses or more than BI_MAX_NDIM dimensions, BI_EBOUNDS for more items than axes.
+ * Writes the message for a list of items that bi__index_begin refused, and returns its status. BI_EINVAL: a kind is
+ * unknown, there are two ellipses, or the result has more than BI_MAX_NDIM dimensions. BI_EBOUNDS: there are more
+ * integers and slices than axes.
  */
 int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct bi_error *err);
 
 /*
- * Counts the items of source[items...] and checks their number against the `ndim` dimensions of the source. Returns
+ * Checks the kinds and the number of the items of source[items...], where the source has `ndim` dimensions. Returns
  * BI_OK or the status of bi__index_refuse.
  */
 static inline int bi__index_begin(int ndim, const struct bi_index *items, int count, struct bi__indexed *out,
@@ -137,7 +138,10 @@ static inline int bi__index_begin(int ndim, const struct bi_index *items, int co
 /* Writes the message for item i and returns BI_EBOUNDS (integer out of bounds) or BI_EINVAL (slice with step 0). */
 int bi__index_refuse_item(const struct bi_index *items, int i, int axis, int64_t extent, struct bi_error *err);
 
-/* Applies the items to the cursor of a source of `ndim` dimensions. `whole` is the result of bi__index_begin. */
+/*
+ * Applies items that bi__index_begin has accepted to the cursor of a source of `ndim` dimensions. `whole` is the member
+ * of struct bi__indexed. Returns BI_OK or the status of bi__index_refuse_item.
+ */
 BI__INLINE int bi__index_axes(struct bi__cursor *at, int ndim, const struct bi_index *items, int count, int whole,
 			      struct bi_error *err)
 {

@@ -8,7 +8,7 @@
 #include "common/base/utf8.h"
 #include "common/layout/dtype.h"
 
-/* The translation of a text. Counts all bytes, and writes those that fit. */
+/* Receives the bytes of a translation. `length` counts all bytes, and those that fit into `room` are written. */
 struct writer {
 	char *out;
 	size_t room, length;
@@ -24,12 +24,12 @@ struct reader {
 	struct bi_error *err;
 };
 
-/* Characters that differ between the notations. Indexed by enum bi__descr_notation. */
+/* Differences between the notations. Indexed by enum bi__descr_notation. */
 static const struct {
 	char open, close, quote;
 	const char *quotes;
 	const char *escapes, *escaped;
-	const char *codes; /* letters that hexadecimal digits follow */
+	const char *codes; /* letters that hexadecimal digits follow in an escape */
 	int depth;
 } notations[] = {
 	{ '(', ')', '\'', "'\"", "\\'\"nrt", "\\'\"\n\r\t", "xuU", BI__DESCR_DEPTH },
@@ -109,7 +109,7 @@ static int is_code(enum bi__descr_notation notation, char c)
 	return c && strchr(notations[notation].codes, c);
 }
 
-/* Reads hexadecimal digits, at most eight. Returns their value, or -1. */
+/* Reads `count` hexadecimal digits, at most eight. Returns their value, or -1 if there are fewer. */
 static int64_t read_hexadecimal(const char *at, const char *end, int count)
 {
 	int64_t value = 0;
@@ -127,7 +127,7 @@ static int64_t read_hexadecimal(const char *at, const char *end, int count)
 	return value;
 }
 
-/* Reads the escape \uXXXX of JSON, or two of them that stand for one character. */
+/* Reads the escape \uXXXX of JSON, or two of them that are the surrogates of one character. Returns -1 on failure. */
 static int64_t read_json_code(const char **at, const char *end)
 {
 	int64_t first = read_hexadecimal(*at + 1, end, 4), second;
@@ -142,7 +142,7 @@ static int64_t read_json_code(const char **at, const char *end)
 	return (second & ~0x3FF) == 0xDC00 ? 0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF) : -1;
 }
 
-/* Reads the escape \xXX, \uXXXX or \UXXXXXXXX of Python. */
+/* Reads the escape \xXX, \uXXXX or \UXXXXXXXX of Python. Returns -1 on failure. */
 static int64_t read_python_code(const char **at, const char *end)
 {
 	const int count = **at == 'x' ? 2 : **at == 'u' ? 4 : 8;
@@ -155,8 +155,8 @@ static int64_t read_python_code(const char **at, const char *end)
 }
 
 /*
- * Reads the digits of an escape. `*at` is at its letter, and is moved to the last digit. Returns the character, or -1.
- * The character 0 is not accepted.
+ * Reads the digits of an escape, and moves `*at` from the letter of the escape to the last digit. Returns the
+ * character, or -1. The character 0 is not accepted.
  */
 static int32_t read_code(enum bi__descr_notation notation, const char **at, const char *end)
 {
@@ -165,7 +165,7 @@ static int32_t read_code(enum bi__descr_notation notation, const char **at, cons
 	return code > 0 ? (int32_t)code : -1;
 }
 
-/* Reads an escape; `*at` is behind the backslash. Returns true if it is valid. */
+/* Moves `*at` from the byte after a backslash to the last byte of the escape. Returns true if the escape is valid. */
 static int skip_escape(const struct reader *in, const char **at)
 {
 	if (*at == in->end)
@@ -208,7 +208,7 @@ static void put_escape(struct writer *to, char letter, int digits, int32_t code)
 		put_character(to, "0123456789abcdef"[code >> 4 * digits & 15]);
 }
 
-/* Writes one byte of a string between `quote`s, with an escape if the notation needs it. */
+/* Writes one byte of a string with these quotes, as an escape if the notation needs one. */
 static void put_byte(struct writer *to, enum bi__descr_notation notation, char quote, char c)
 {
 	const char special[] = { quote, '\\', '\n', '\r', '\t', '\0' };
@@ -224,7 +224,7 @@ static void put_byte(struct writer *to, enum bi__descr_notation notation, char q
 	}
 }
 
-/* Writes a character, which is not ASCII, in UTF-8. */
+/* Writes a character above U+007F in UTF-8. */
 static void put_utf8(struct writer *to, int32_t code)
 {
 	int tail = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
@@ -235,8 +235,8 @@ static void put_utf8(struct writer *to, int32_t code)
 }
 
 /*
- * Writes a character of an escape with digits. Python's repr escapes the characters that cannot be printed, so they
- * stay escaped if both notations are Python's.
+ * Writes a character that was read as an escape with digits. Python's repr escapes only characters that cannot be
+ * printed. So if both notations are Python's, a character that is not printable ASCII stays escaped.
  */
 static void put_code(const struct reader *in, char quote, int32_t code)
 {
@@ -252,7 +252,7 @@ static void put_code(const struct reader *in, char quote, int32_t code)
 			   code);
 }
 
-/* Returns the quotes that Python's repr writes around a string, or those of JSON. */
+/* Returns the quote for a string. For Python it is repr's choice, unless a quote is written as \x27 or \x22. */
 static char choose_quote(const struct reader *in, const struct literal *literal)
 {
 	const size_t length = (size_t)(literal->end - literal->start);
@@ -284,7 +284,7 @@ static void put_string(const struct reader *in, const struct literal *literal)
 	put_character(to, quote);
 }
 
-/* Compares a string in Python's notation with a name in UTF-8. */
+/* Returns 1 if a string in Python's notation is equal to a name in UTF-8. */
 static int literal_equals(const struct literal *literal, const char *name)
 {
 	for (const char *at = literal->start; at < literal->end; at++) {
@@ -374,7 +374,7 @@ static int read_extent(struct reader *in, int64_t *out)
 	return BI_OK;
 }
 
-/* Reads a tuple of extents, or in Python's notation also one extent. */
+/* Reads a shape: a tuple (JSON: a list) of extents, or in Python's notation also one extent. */
 static int read_extents(struct reader *in, struct bi__descr_field *field)
 {
 	const char close = notations[in->notation].close;
@@ -495,8 +495,8 @@ static int add_field_size(const struct reader *in, const struct bi__descr_field 
 }
 
 /*
- * Reads a list. *found becomes the first field with the name `wanted`. If no field has the name, or `wanted` is NULL,
- * found->ndim stays -1.
+ * Reads a list. If `wanted` is not NULL, *found becomes the first field with this name. The caller has set found->ndim
+ * to -1, which stays if no field has the name. If `wanted` is NULL, `found` is not used.
  */
 static int read_list(struct reader *in, int depth, const char *wanted, struct bi__descr_field *found, uint32_t *size)
 {

@@ -1,10 +1,10 @@
 /*
- * Reads the descr text of the array interface: a Python list of fields, as repr writes it.
+ * Reads and writes the descr text of the array interface: a Python list of fields, as repr writes it.
  *
  *     [('x', '<f4'), (('title', 'y'), [('a', '|u1'), ('', '|V3')]), ('z', '<i2', (3, 4))]
  *
  * A field is (name, type) or (name, type, shape). Fields follow each other without gaps: a gap is a field named ''.
- * Nothing is allocated or copied: results point into the text.
+ * No function allocates. A nested descr in a result points into the text that was read.
  *
  * The exchange structure has the same list in JSON, without titles (docs/specification.md, section 3):
  *
@@ -15,10 +15,10 @@
 
 #include "common/base/status.h"
 
-/* The deepest nesting of lists that is read, the outermost list included. */
+/* The deepest nesting of lists that is read in Python's notation, the outermost list included. */
 #define BI__DESCR_DEPTH 32
 
-/* Limits of JSON texts, in both directions: the deepest nesting, and the bytes without the final NUL. */
+/* Limits of JSON texts: the deepest nesting that is read, and the bytes without the final NUL, read or written. */
 #define BI__DESCR_JSON_DEPTH 16
 #define BI__DESCR_JSON_MAX 65536
 
@@ -35,36 +35,37 @@ struct bi__descr_field {
 
 /*
  * Checks the whole text and writes the size of an item in bytes. Returns BI_EDTYPE if the text is malformed, is not
- * UTF-8, contains a NUL, or names a type that is not supported, BI_EOVERFLOW if the size exceeds 32 bits.
+ * UTF-8, contains a NUL, names a type that is not supported, has more than BI_MAX_NDIM extents in a shape, or is nested
+ * too deep. Returns BI_EOVERFLOW if the size exceeds 32 bits, or an extent int64_t.
  */
 int bi__descr_size(const char *text, size_t length, uint32_t *size, struct bi_error *err);
 
 /*
- * Checks the whole text like bi__descr_size, and writes the first field with this name to *out. Returns BI_EINVAL if no
- * field has the name. The name '' matches no field.
+ * Checks the whole text like bi__descr_size, and writes the first field of the outermost list with this name to *out.
+ * Returns BI_EINVAL if no field of this list has the name. The name '' matches no field.
  */
 int bi__descr_find(const char *text, size_t length, const char *name, struct bi__descr_field *out,
 		   struct bi_error *err);
 
 /*
  * Checks a text in the notation `from`, and writes it in the other notation. *room is the number of bytes that may be
- * written, and receives the length of the whole result. No NUL is written. Titles are left out. Fails as
- * bi__descr_size.
+ * written, and becomes the length of the whole result. No NUL is written. JSON gets no titles. The failures are those
+ * of bi__descr_size.
  */
 int bi__descr_translate(const char *text, size_t length, enum bi__descr_notation from, char *out, size_t *room,
 			struct bi_error *err);
 
 /*
- * Reads the list that begins at *at, and writes it as Python's repr writes it, with titles and complete typestrs: at
- * most twice as many bytes. *room is as in bi__descr_translate. *at becomes the end of the list; after it, other text
- * may follow. *item_size becomes the size of an item. Fails as bi__descr_size.
+ * Reads the list that begins at *at, and writes it as Python's repr writes it, with titles and complete typestrs. The
+ * result has at most twice as many bytes. *room is as in bi__descr_translate. *at becomes the end of the list, which
+ * other text may follow. *item_size becomes the size of an item. The failures are those of bi__descr_size.
  */
 int bi__descr_print(const char **at, const char *end, char *out, size_t *room, uint32_t *item_size,
 		    struct bi_error *err);
 
 /*
- * Reads the digits of an extent and moves *at behind them. Returns BI_EINVAL, and does not move *at, if there are none,
- * or if a 0 comes before other digits. Returns BI_EOVERFLOW if the number is above INT64_MAX.
+ * Reads the digits of an extent and moves *at behind them. Returns BI_EINVAL, and does not move *at, if there are no
+ * digits, or if the first of several is 0. Returns BI_EOVERFLOW if the number is above INT64_MAX.
  */
 int bi__descr_read_extent(const char **at, const char *end, int64_t *out);
 

@@ -30,7 +30,7 @@ static const struct {
 	{ 'm', "time differences" },
 };
 
-/* Returns true if the item size is chosen by the caller (bytes, void, str) rather than fixed by the type. */
+/* Returns true if the caller chooses the item size (bytes, unicode, void). Other types have a fixed size for a lane. */
 static int is_sized(const struct entry *entry)
 {
 	return entry->code < 0;
@@ -140,8 +140,8 @@ static int read_number(const char *text, size_t length, uint32_t *out)
 }
 
 /*
- * Returns the type of this kind whose items have so many bytes, or the sized type (is_sized) of the kind for 0 bytes;
- * or -1. The labels of types without a kind are negative.
+ * Returns the type of this kind whose items have `bytes` bytes, or -1. For 0 bytes, returns the sized type (is_sized)
+ * of the kind, or -1. The labels of types without a kind are negative, so that no argument selects them.
  */
 static int find_kind(char kind, uint8_t bytes)
 {
@@ -155,7 +155,7 @@ static int find_kind(char kind, uint8_t bytes)
 	return -1;
 }
 
-/* Returns 1 and sets *out to the type of a kind and a number of bytes (sized types: characters), or returns 0. */
+/* Returns 1 and sets *out to the type of this kind and number of bytes (sized types: characters), or returns 0. */
 static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 {
 	int type = number && number <= UINT8_MAX ? find_kind(kind, (uint8_t)number) : -1;
@@ -171,7 +171,7 @@ static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 	return 1;
 }
 
-/* Refuses a type whose size is missing. `unit` says what the number counts. */
+/* Refuses a type whose size is missing. `unit` is the unit of the size. */
 static int refuse_no_size(const char *text, size_t length, const char *unit, struct bi_error *err)
 {
 	const struct bi__quote quoted = bi__quote(text, length);
@@ -181,8 +181,8 @@ static int refuse_no_size(const char *text, size_t length, const char *unit, str
 }
 
 /*
- * Returns the name of a kind that is not supported, or NULL. Such typestrs may have no digits ("|O") or more than
- * digits ("<M8[ns]").
+ * Returns the name of the kind if it is one that is not supported, or NULL. A typestr of such a kind may have no digits
+ * ("|O"), or a unit after them ("<M8[ns]").
  */
 static const char *refused_kind(const char *text, size_t length)
 {
@@ -192,7 +192,7 @@ static const char *refused_kind(const char *text, size_t length)
 	return NULL;
 }
 
-/* Does the same as bi__dtype_parse_typestr. `malformed` ends the message about a text without the form of a typestr. */
+/* Does the same as bi__dtype_parse_typestr. The message about a malformed text ends with `malformed`. */
 static int parse_typestr(const char *text, size_t length, const char *malformed, struct bi_dtype *out,
 			 struct bi_error *err)
 {
@@ -228,7 +228,10 @@ int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *ou
 	return parse_typestr(text, length, "is not a typestr", out, err);
 }
 
-/* Reads the text after the name of a type: nothing, "x" and the lanes, or a size. Returns 1 if it is valid, else 0. */
+/*
+ * Reads the text after the name of a type: the size of a sized type; else nothing, or "x" and the number of lanes.
+ * Returns 1, or 0 if the text is not valid.
+ */
 static int read_suffix(size_t type, const char *suffix, struct bi_dtype *out)
 {
 	uint32_t number = 1;
@@ -259,8 +262,8 @@ static int find_name(const char *text, struct bi_dtype *out)
 }
 
 /*
- * Returns the error of a text that begins with the name of a type, and goes on with a missing size, or with a size or
- * lanes that are out of range. Returns BI_OK if the rest of the text is neither, because it may be a longer name.
+ * Returns BI_EDTYPE for a text that begins with the name of a type, if its size is missing, or if its size or number of
+ * lanes is not valid. Returns BI_OK if the rest of the text is neither a size nor lanes: it may be a longer name.
  */
 static int refuse_suffix(const struct entry *entry, const char *text, const char *suffix, struct bi_error *err)
 {
@@ -279,7 +282,7 @@ static int refuse_suffix(const struct entry *entry, const char *text, const char
 			unit_size(entry), UINT32_MAX / unit_size(entry) * unit_size(entry));
 }
 
-/* Refuses a text that is not the name of a type, or returns BI_OK if it may be a typestr. */
+/* Refuses the name of a type with a missing or wrong size or number of lanes. Returns BI_OK for all other texts. */
 static int refuse_name(const char *text, struct bi_error *err)
 {
 	int rc = BI_OK;
@@ -293,7 +296,7 @@ static int refuse_name(const char *text, struct bi_error *err)
 	return rc;
 }
 
-/* Type names of other languages, with the names that this library accepts. */
+/* Type names of other languages, with the names that this library has for them. */
 static const struct {
 	const char *name, *ours;
 } foreign_names[] = {
@@ -334,7 +337,7 @@ int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err)
 				  out, err);
 }
 
-/* Writes the digits and a final NUL. printf would be most of the cost of an export. */
+/* Writes the digits and a final NUL. It is faster than printf, which matters in exports to the CUDA Array Interface. */
 static void write_decimal(char *text, uint32_t number)
 {
 	char digits[10];
@@ -387,7 +390,7 @@ void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 		snprintf(text, BI_DTYPE_TEXT, "%s", entry->text);
 }
 
-/* Returns the type, or -1. The labels of types without a code are negative. */
+/* Returns the type, or -1. The labels of types without a code are negative, so that no argument selects them. */
 static int find_dlpack(unsigned code, unsigned bits)
 {
 	if (code > UINT8_MAX || bits > UINT8_MAX)

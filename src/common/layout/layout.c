@@ -9,8 +9,8 @@
 #include "common/layout/layout.h"
 
 /*
- * Returns 1 if a layout of this shape has no elements. Such layouts may have arbitrary strides. Code that adds or
- * multiplies strides must skip such layouts, so that their offset never changes.
+ * Returns 1 if a layout of this shape has no elements. Its strides are arbitrary then, so sums and products of them may
+ * overflow. Code skips such layouts where it computes with strides, and their offset never changes.
  */
 static int is_empty(int ndim, const int64_t *shape)
 {
@@ -29,7 +29,7 @@ static int check_ndim(int ndim, const void *shape, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Returns BI_EINVAL for a layout that is NULL or was not filled by bi_layout_init. */
+/* Returns BI_EINVAL for a layout that is NULL or whose ndim is out of range. */
 static int refuse_layout(const struct bi_layout *layout, struct bi_error *err)
 {
 	if (!layout)
@@ -37,7 +37,10 @@ static int refuse_layout(const struct bi_layout *layout, struct bi_error *err)
 	return bi__fail(err, BI_EINVAL, "layout->ndim %d is not in 0..%d", layout->ndim, BI_MAX_NDIM);
 }
 
-/* Checks that no extent is negative, and that the number of bytes fits into int64_t, where extents of 0 count as 1. */
+/*
+ * Checks that no extent is negative, and that the numbers of elements and of bytes fit into int64_t. Extents of 0 count
+ * as 1.
+ */
 static int check_shape(int ndim, const int64_t *shape, uint32_t item_size, struct bi_error *err)
 {
 	int64_t count = 1, bytes;
@@ -69,7 +72,7 @@ static inline int add_reach(int64_t extent, int64_t stride, int64_t *low, int64_
 	       (move < 0 ? bi__add(*low, move, low) : bi__add(*high, move, high));
 }
 
-/* Checks that the offset of every byte fits into 64 bits, and that every stride can be negated. */
+/* Checks that all offsets fit into int64_t, that of the end too, and that strides of extents above 1 can be negated. */
 static int check_reach(int ndim, const int64_t *shape, const int64_t *strides, uint32_t item_size, int64_t offset,
 		       struct bi_error *err)
 {
@@ -96,7 +99,7 @@ static void fill_dense(int ndim, const int64_t *shape, int64_t item_size, int64_
 	}
 }
 
-/* Returns the axis counted from the start, or -1 if the axis does not exist. */
+/* Returns the number of the axis counted from the start, or -1 if the axis does not exist. */
 static int resolve_axis(int axis, int ndim)
 {
 	if (axis < -ndim || axis >= ndim)
@@ -313,7 +316,7 @@ int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Writes the new extents, and computes the extent that is -1. Fails if the number of elements would change. */
+/* Writes the new extents, and computes an extent of -1. Fails if one is not valid or the number of elements differs. */
 static int infer_shape(const struct bi_layout *layout, int ndim, const int64_t *wanted, int64_t *shape,
 		       struct bi_error *err)
 {
@@ -340,7 +343,7 @@ static int infer_shape(const struct bi_layout *layout, int ndim, const int64_t *
 	return BI_OK;
 }
 
-/* The axes of a layout while it is reshaped. */
+/* The axes of a layout that is being reshaped. */
 struct joined {
 	int n;
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
@@ -357,7 +360,7 @@ static void drop_unit_axes(const struct bi_layout *layout, struct joined *out)
 	}
 }
 
-/* Joins neighbouring axes that continue each other. */
+/* Joins neighbouring axes if one step along the outer axis is as long as the whole inner axis. */
 static void join_axes(struct joined *old)
 {
 	int64_t *shape = old->shape, *strides = old->strides, run;
@@ -391,7 +394,7 @@ static int split_axes(struct joined *old, int ndim, const int64_t *shape, int64_
 		if (old->shape[n - 1] % shape[i])
 			return 0;
 		old->shape[n - 1] /= shape[i];
-		/* A stride that overflows belongs to an axis of extent 1, so it is never used. */
+		/* A stride that overflows can only become the stride of axes of extent 1, which is never used. */
 		if (bi__mul(stride, shape[i], &stride))
 			stride = 0;
 	}
@@ -424,7 +427,7 @@ int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	return BI_OK;
 }
 
-/* Shapes in messages, as "(2, 3)"; longer ones end in "...)". */
+/* Bytes of a shape in a message, such as "(2, 3)". A longer text is cut and ends in "...)". */
 #define SHAPE_TEXT 80
 
 static void write_shape(int ndim, const int64_t *shape, char text[SHAPE_TEXT])
@@ -527,7 +530,7 @@ int bi__layout_check_descr(const char *descr, size_t length, struct bi_dtype dty
 			size, name);
 }
 
-/* Returns the last extent for items of `to` bytes, or a negative status. */
+/* Returns the extent of the last axis for items of `to` bytes, or a negative status. */
 static int64_t resize_items(const struct bi_layout *layout, int64_t to, struct bi_error *err)
 {
 	int64_t from = layout->dtype.item_size;

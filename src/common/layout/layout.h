@@ -1,4 +1,4 @@
-/* The internal functions on layouts. */
+/* Internal functions on layouts. */
 #ifndef BI_COMMON_LAYOUT_LAYOUT_H
 #define BI_COMMON_LAYOUT_LAYOUT_H
 
@@ -11,12 +11,12 @@
 int bi__layout_check(const struct bi_layout *layout, struct bi_error *err);
 
 /*
- * Returns BI_EDTYPE if the descr does not describe a VOID type of the size of `dtype`, or is no descr. Returns
- * BI_EOVERFLOW if its length does not fit into a layout.
+ * Returns BI_EDTYPE if the text is no descr, or if `dtype` is not VOID with the item size that the text describes.
+ * Returns BI_EOVERFLOW if the length or this item size does not fit into 32 bits, or an extent not into int64_t.
  */
 int bi__layout_check_descr(const char *descr, size_t length, struct bi_dtype dtype, struct bi_error *err);
 
-/* Returns 1 if the elements, of which there is at least one, are dense in C order ('C') or in Fortran order ('F'). */
+/* Returns 1 if the elements are dense in C order ('C') or in Fortran order ('F'). There is at least one element. */
 static inline int bi__is_dense(const int64_t *shape, const int64_t *strides, int ndim, int64_t item, char order)
 {
 	for (int k = 0; k < ndim; k++) {
@@ -30,16 +30,16 @@ static inline int bi__is_dense(const int64_t *shape, const int64_t *strides, int
 }
 
 /*
- * Computes the range of addresses that a layout covers: *nbytes bytes from *address on. `data` is the address from
- * which the offset of the layout counts, and lies in the range or at an end of it. On success, sets layout->offset so
- * that it counts from *address. Returns BI_EINVAL if data is 0 and the layout has bytes. Returns BI_EBOUNDS or
- * BI_EOVERFLOW if some of the bytes are not addressable.
+ * Computes the range of addresses that a layout covers: *nbytes bytes from *address on. layout->offset is 0, and `data`
+ * is the address of element [0, ..., 0]. On success, layout->offset becomes the offset of this element from *address.
+ * Returns BI_EINVAL if data is 0 and the range is not empty, BI_EOVERFLOW if the range is longer than SIZE_MAX / 2, and
+ * BI_EBOUNDS if a byte is outside of the address space.
  */
 int bi__layout_place(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err);
 
 /*
- * Moves `a` by `distance` bytes and returns what bi_layout_overlap returns for `a` and `b`. Returns 0 if the move
- * overflows.
+ * Returns the result of bi_layout_overlap for `a`, moved by `distance` bytes, and `b`. Returns 0 if the move overflows:
+ * then the two have no byte in common.
  */
 int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const struct bi_layout *b);
 

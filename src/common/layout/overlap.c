@@ -1,12 +1,12 @@
 /*
- * Decides whether two sets of bytes, each given by nested loops, have a byte in common.
+ * Decides whether two layouts, or two elements of one layout, have a byte in common.
  *
- * For a common byte, its distance from the first byte of one set plus its distance from the last byte of the other is a
- * known number. This sum consists of terms step * u with 0 <= u <= count, so the problem is whether such a sum can
- * equal that number. The terms are sorted by step and cut into groups. Each sum of a group is a multiple of the divisor
- * of the group. The sum of all terms after the group is less than two times this divisor. So at most two sums of each
- * group have to be tried. Two slices of a dense array usually have one group of two terms for each axis, and one group
- * for the bytes of an item.
+ * The distance of a common byte from the first byte of one layout, plus its distance from the last byte of the other,
+ * is a known number. This sum consists of terms step * u with 0 <= u <= count, so the problem is whether such a sum can
+ * equal that number. The terms are sorted by step, largest first, and cut into groups. Each sum of a group is a
+ * multiple of the divisor of the group. The sum of all terms after the group is less than two times this divisor. So at
+ * most two sums of each group have to be tried. Two slices of a dense array usually have one group of two terms for
+ * each axis, and one group for the bytes of an item.
  */
 #include "common/base/checked.h"
 #include "common/layout/layout.h"
@@ -25,8 +25,8 @@ struct sum {
 	int too_large; /* 1: the largest sum overflows */
 	int64_t total; /* largest possible sum */
 	struct term terms[MAX_TERMS];
-	int64_t reach[MAX_TERMS + 1]; /* largest possible sum of the terms from i on */
-	int64_t divisor[MAX_TERMS]; /* greatest common divisor of the terms from i to the end of its group */
+	int64_t reach[MAX_TERMS + 1]; /* largest possible sum of the terms from term i on */
+	int64_t divisor[MAX_TERMS]; /* greatest common divisor of the steps from term i to the end of its group */
 	int end[MAX_TERMS]; /* end of the group of term i */
 };
 
@@ -52,7 +52,7 @@ static void sort_terms(struct sum *sum)
 	}
 }
 
-/* Sets divisor[] and end[] of the group that begins at `begin`. Returns the end of the group. */
+/* Finds the group that begins at `begin`, and sets divisor[] and end[] of its terms. Returns its end. */
 static int close_group(struct sum *sum, int begin)
 {
 	int end = begin;
@@ -80,7 +80,7 @@ static void prepare_sum(struct sum *sum)
 		i = close_group(sum, i);
 }
 
-/* Returns 1 if the terms from i to the end of the group can sum to `target`, or if the work runs out in the search. */
+/* Returns 1 if the sum of the terms from i to the end of their group can equal `target`, or if no work is left. */
 static int group_meets(struct sum *sum, int i, int64_t target)
 {
 	int64_t step = sum->terms[i].step, reach = sum->reach[i] - sum->reach[sum->end[i]];
@@ -98,7 +98,7 @@ static int group_meets(struct sum *sum, int i, int64_t target)
 	return 0;
 }
 
-/* Returns 1 if the terms from i, the start of a group, can sum to exactly `target`, or if no work is left. */
+/* Returns 1 if the sum of all terms from i, the start of a group, can equal `target`, or if no work is left. */
 static int sum_meets(struct sum *sum, int i, int64_t target)
 {
 	int end;
@@ -139,7 +139,7 @@ static void add_axes(struct sum *sum, const struct bi_layout *layout)
 				 layout->shape[i] - 1);
 }
 
-/* Writes the extent of the layout moved by `distance` bytes. Returns 1, or 0 if the move overflows. */
+/* Writes the extent of the layout after a move by `distance` bytes. Returns 1, or 0 if the move overflows. */
 static int move_extent(const struct bi_layout *layout, int64_t distance, int64_t *first, int64_t *end)
 {
 	bi_layout_extent(layout, first, end);
@@ -159,8 +159,8 @@ int bi__layout_overlap_at(const struct bi_layout *a, int64_t distance, const str
 	if (bi__sub(b_end - 1, a_first, &target))
 		return 1;
 	/*
-	 * The layouts share a byte if its distance from the first byte of `a` and its distance from the last byte of
-	 * `b` add up to `target`.
+	 * A byte of `a` and a byte of `b` are the same if the distance of one from the first byte of `a` and the
+	 * distance of the other from the last byte of `b` add up to `target`.
 	 */
 	start_sum(&sum, MAX_WORK);
 	add_axes(&sum, a);
@@ -175,9 +175,9 @@ int bi_layout_overlap(const struct bi_layout *a, const struct bi_layout *b)
 }
 
 /*
- * Returns true if two indices that are equal on the axes before k and differ by at least one on axis k can share a
- * byte. On the axes after k the difference may have either sign, which equals twice the count from the lowest
- * difference.
+ * Returns true if two elements can share a byte whose indices are equal on the axes before k and differ on axis k. Also
+ * returns true if the search cannot decide this. On an axis after k the indices differ by -count to count. Counted from
+ * -count, the difference is the sum of two terms of `count` each. All terms add up to `target` for a shared byte.
  */
 static int axis_overlaps(const struct sum *axes, int k, int64_t item_size, int64_t target, int *work)
 {

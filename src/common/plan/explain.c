@@ -25,7 +25,10 @@ static void explain_tiles(const struct bi__plan *plan, char *text, size_t capaci
 		 y, plan->src_strides[y], plan->unit);
 }
 
-/* Appends why a plan is not copied in tiles, if the source has a smaller stride along another axis than the last. */
+/*
+ * If the unit is too long for tiles, and the source has a much smaller stride along another axis than along the last,
+ * appends why the plan is not copied in tiles.
+ */
 static void explain_no_tiles(const struct bi__plan *plan, char *text, size_t capacity)
 {
 	int y = bi__plan_cross(plan);

@@ -35,7 +35,7 @@ struct axis {
 	int64_t extent, dst, src;
 };
 
-/* Adds an axis. If the destination runs backwards along it, both sides are reversed. */
+/* Adds an axis, unless its extent is 1. If the destination runs backwards along the axis, reverses both sides. */
 static void add_axis(struct bi__plan *plan, struct axis *axes, int64_t extent, int64_t dst, int64_t src)
 {
 	if (extent == 1)
@@ -50,8 +50,8 @@ static void add_axis(struct bi__plan *plan, struct axis *axes, int64_t extent, i
 }
 
 /*
- * Sorts the axes by the destination's strides, so that the destination is written as sequentially as possible. No two
- * strides are equal, because no two elements of the destination share bytes.
+ * Sorts the axes by the destination's strides, largest first, so that the destination is written as sequentially as
+ * possible. Two strides are equal only if elements of the destination share bytes.
  */
 static void sort_axes(struct axis *axes, int n)
 {
@@ -74,7 +74,7 @@ static int axes_continue(const struct axis *outer, const struct axis *inner)
 	       !__builtin_mul_overflow(inner->src, inner->extent, &src) && src == outer->src;
 }
 
-/* Merges axes that continue each other. Returns the number of axes that are left. `n` > 0. */
+/* Merges neighbouring axes that continue each other. Returns the number of axes that are left. `n` > 0. */
 static int merge_axes(struct axis *axes, int n)
 {
 	int last = 0;
@@ -107,7 +107,7 @@ static void absorb_rows(struct bi__plan *plan, const struct axis *axes, int n)
 	}
 }
 
-/* Returns the axis before the last axis with the smallest stride in the source, from 1 to `most`, or -1. */
+/* Returns the axis, except the last, whose stride in the source has the smallest absolute value in 1..most, or -1. */
 static int nearest_axis(const struct bi__plan *plan, int64_t most)
 {
 	int nearest = -1;
@@ -128,7 +128,7 @@ int bi__plan_cross(const struct bi__plan *plan)
 	return nearest_axis(plan, llabs(plan->src_strides[plan->ndim - 1]) / BI__PLAN_TILE_GAIN);
 }
 
-/* Returns the axis along which tiles read the source, or -1 if tiles are not worth it. */
+/* Returns the axis along which tiles read the source, or -1 if the plan is not TILES by the rules in plan.h. */
 static int find_tiles(const struct bi__plan *plan)
 {
 	const int x = plan->ndim - 1;
@@ -167,7 +167,8 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size)
 
 /*
  * Makes the last axes part of the unit if they are dense on both sides. Returns the number of axes that are left. This
- * is possible before the sort, because all other axes have larger strides, so the sort would leave these axes last.
+ * is possible before the sort: if no two elements of the destination share bytes, all other axes have larger strides,
+ * and the sort would leave these axes last.
  */
 static int absorb_dense(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides)
 {

@@ -1,5 +1,5 @@
 /*
- * A plan describes how bytes move between two layouts. It is in canonical form. Every backend can execute it.
+ * A plan describes how bytes move between two layouts. Every backend executes all plans within its own memory.
  *
  * Making a plan drops extents of 1, reverses on both sides the axes along which the destination runs backwards, sorts
  * the axes by the destination's strides, merges axes that continue each other on both sides, and makes a dense
@@ -7,11 +7,13 @@
  * steps may run in any order, since no byte of the destination belongs to two elements.
  *
  * The form is canonical if the axes of the destination nest: two copies that move the same bytes to the same places
- * then have equal plans, except for the kind. The kind is ROWS for units of several elements, and STRIDED for units of
- * one. Reordering, reversing, splitting or merging axes does not change the plan, and neither do extents of 1. Axes
- * nest if each stride is at least the number of bytes that all axes with smaller strides cover. Every view of a dense
- * array has such axes. Two axes that continue each other are then neighbours after the sort, so only neighbours are
- * merged.
+ * then have equal plans, with one exception. If the item sizes differ, one plan may be ROWS (units of several elements)
+ * and the other STRIDED (units of one). Reordering, reversing, splitting or merging the axes of both layouts does not
+ * change the plan, and neither do extents of 1.
+ *
+ * Axes nest if each stride is at least the number of bytes that all axes with smaller strides cover. Slices,
+ * permutations and reshapes of a dense array have such axes. Two axes that continue each other are then neighbours
+ * after the sort, so only neighbours are merged.
  */
 #ifndef BI_COMMON_PLAN_PLAN_H
 #define BI_COMMON_PLAN_PLAN_H
@@ -22,36 +24,39 @@ struct bi__plan {
 	enum bi_plan_kind kind;
 	int ndim;
 	int cross; /* TILES: the axis along which the source is read, not the last; else -1 */
-	size_t unit; /* bytes of the innermost run, a multiple of the item size */
+	size_t unit; /* bytes of the innermost run; in a plan of elements, a multiple of the item size */
 	uint64_t bytes; /* number of bytes that the plan moves */
 	int64_t dst_offset; /* bytes from the first byte of the destination's memory to the first run */
 	int64_t src_offset; /* bytes from the first byte of the source's memory to the first run */
 	int64_t shape[BI_MAX_NDIM]; /* outermost first, each > 1 */
 	int64_t dst_strides[BI_MAX_NDIM]; /* > 0, from the largest to the smallest */
-	int64_t src_strides[BI_MAX_NDIM]; /* any sign, 0 for fills and broadcasts */
+	int64_t src_strides[BI_MAX_NDIM]; /* any sign, 0 where the source is repeated */
 };
 
 /*
- * A plan of more than one axis is copied in tiles if a unit has less than LONG bytes, and one of these is true:
+ * A plan of more than one axis has the kind TILES if a unit has less than LONG bytes, and one of these is true:
  *
- *  - A run along the last axis has less than SHORT bytes, and the source's stride along another axis is not 0.
- *  - Along the last axis, the source's stride is more than TILE_GAIN units, and at least TILE_GAIN times the stride
- * along another axis. With a smaller stride, a loop along the last axis uses most of the bytes that it reads.
+ *  - All units along the last axis together have less than SHORT bytes, and the source's stride along another axis is
+ *    not 0.
+ *  - Along the last axis, the source's stride is more than TILE_GAIN units, and at least TILE_GAIN times a stride along
+ *    another axis that is not 0. With at most TILE_GAIN units, a loop along the last axis uses at least a quarter of
+ *    the bytes that it reads.
  */
 #define BI__PLAN_LONG 64
 #define BI__PLAN_SHORT 256
 #define BI__PLAN_TILE_GAIN 4
 
-/* Returns BI_EINVAL if the shapes differ, BI_EDTYPE if the item sizes differ. */
+/* Returns BI_EINVAL if the shapes differ. Returns BI_EDTYPE if the item sizes differ. */
 int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, struct bi_error *err);
 
 /*
- * Makes the plan of a copy. Both layouts have passed bi__plan_check, and no two elements of the destination share
- * bytes. Cannot fail: no sum or product overflows for layouts that bi_layout_init accepts.
+ * Makes the plan of a copy. Both layouts have passed bi__plan_check. To be executed, the plan needs a destination in
+ * which no two elements share bytes. Cannot fail: if bi_layout_init accepts the layouts and the number of bytes fits
+ * into size_t, no sum or product overflows.
  */
 void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src);
 
-/* Makes the plan that moves nbytes dense bytes; nbytes > 0. */
+/* Makes the plan that moves nbytes dense bytes. nbytes > 0. Does not set the shape and the strides. */
 static inline void bi__plan_bytes(struct bi__plan *plan, int64_t dst_offset, int64_t src_offset, size_t nbytes)
 {
 	plan->kind = BI_PLAN_LINEAR;
@@ -66,14 +71,14 @@ static inline void bi__plan_bytes(struct bi__plan *plan, int64_t dst_offset, int
 /* Makes the plan that fills dst with one item at source offset 0. */
 void bi__plan_fill(struct bi__plan *plan, const struct bi_layout *dst);
 
-/* Sets kind and cross of a plan that moves at least one byte and is complete otherwise. */
+/* Sets kind and cross of a plan whose other members are set. The plan moves at least one byte. */
 void bi__plan_classify(struct bi__plan *plan, size_t item_size);
 
 const char *bi__plan_name(enum bi_plan_kind kind);
 
 /*
- * Returns the axis before the last axis with the smallest stride in the source above 0, or -1 if that stride is not
- * TILE_GAIN times smaller than the stride of the last axis. The plan has at least one axis.
+ * Returns the axis, except the last, whose stride in the source has the smallest absolute value above 0. Returns -1 if
+ * there is none, or if TILE_GAIN times this value exceeds that of the last axis. The plan has at least one axis.
  */
 int bi__plan_cross(const struct bi__plan *plan);
 

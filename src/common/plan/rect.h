@@ -20,9 +20,9 @@ struct bi__rect {
 };
 
 /*
- * Returns 1 and fills *out if the plan is one box on both sides, else returns 0. A plan without axes is a box of one
- * row. A plan is no box if it has more than two axes, or if the source runs backwards, has a zero stride, or has its
- * axes in another order of strides than the destination. The plan is not NOTHING.
+ * Returns 1 and fills *out if the plan is one box on both sides, else returns 0 and *out is undefined. A plan without
+ * axes is a box of one row. A plan is no box if it has more than two axes, if a stride in the source is not positive,
+ * or if the strides do not fulfil the conditions of struct bi__pitch. The plan is not NOTHING.
  */
 int bi__rect_make(const struct bi__plan *plan, struct bi__rect *out);
 

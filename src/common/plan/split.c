@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* A box has all of as many last axes as fit the limit. The axis before these is cut into equal steps. */
+/* A box has all indices of as many last axes as the limit allows. The axis before these is cut into steps. */
 void bi__split_start(struct bi__split *split, const struct bi_layout *layout, int64_t limit)
 {
 	int64_t inside = layout->dtype.item_size, count;
@@ -18,7 +18,7 @@ void bi__split_start(struct bi__split *split, const struct bi_layout *layout, in
 	split->step = (layout->shape[axis] - 1) / count + 1;
 }
 
-/* Moves to the next box, like a counter. The cut axis counts in steps. */
+/* Moves split->at to the next box in C order. The axis that is cut advances by a step, the axes before it by 1. */
 static void move_to_next_box(struct bi__split *split, const struct bi_layout *layout)
 {
 	for (int i = split->axis; i >= 0; i--) {

@@ -1,6 +1,6 @@
 /*
- * Cuts a layout into boxes of limited size. The elements of a box follow each other in C order. The functions only
- * compute.
+ * Cuts a layout into boxes of limited size. A box consists of elements that follow each other in C order. The functions
+ * do not allocate.
  */
 #ifndef BI_COMMON_PLAN_SPLIT_H
 #define BI_COMMON_PLAN_SPLIT_H
@@ -8,7 +8,7 @@
 #include "buffer_interface.h"
 
 struct bi__split {
-	int axis; /* the axis that is cut; a box has one index of each axis before, and all of each axis after it */
+	int axis; /* the axis that is cut; a box has one index of each axis before it, and all of each axis after it */
 	int64_t step; /* extent of a box along `axis`; the last box may be shorter */
 	int64_t at[BI_MAX_NDIM]; /* indices at which the next box begins */
 	int is_done;
@@ -16,7 +16,7 @@ struct bi__split {
 
 /*
  * Starts to cut `layout` into boxes of about equal size with at most `limit` bytes. The layout has at least one axis
- * and one element, and an item has at most `limit` bytes. Strides do not matter.
+ * and one element, and the item size is in 1..limit. Strides do not matter.
  */
 void bi__split_start(struct bi__split *split, const struct bi_layout *layout, int64_t limit);
 

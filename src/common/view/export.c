@@ -8,7 +8,10 @@
 #include "common/runtime/points.h"
 #include "common/runtime/stream.h"
 
-/* Makes the home stream wait for the events of the first use, because the consumer does not know them. */
+/*
+ * Makes the home stream wait for the work that does not come before its end yet: work whose end is not recorded, uses
+ * on other streams, and the events of the first use. The consumer waits for the home stream alone.
+ */
 static int prepare_export_locked(struct bi_memory *memory, struct bi_error *err)
 {
 	int rc;
@@ -121,8 +124,9 @@ int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *ex
 }
 
 /*
- * Refuses a consumer whose stream takes part in another capture than the home stream, and an event while the home
- * stream is captured. No query tells of an event that it was recorded in a capture.
+ * Returns BI_ECAPTURE if the consumer's stream and the home stream do not belong to the same capture, or if the
+ * consumer passes an event while the home stream is captured. The event is not queried: if it was recorded in a
+ * capture, the query would invalidate that capture.
  */
 static int check_consumer(struct bi_stream *home, const struct bi__acceptance *consumer)
 {
@@ -136,7 +140,7 @@ static int check_consumer(struct bi_stream *home, const struct bi__acceptance *c
 	return rc || id == home_id ? rc : BI_ECAPTURE;
 }
 
-/* Makes the home stream wait for the consumer's stream or event, and records that as work on the memory. */
+/* Makes the home stream (host memory: the context stream) wait for the consumer, and records that as work. */
 static int follow_consumer_locked(struct bi_memory *memory, const struct bi__acceptance *consumer)
 {
 	struct bi_stream *home = memory->home ? memory->home : &memory->context->stream;

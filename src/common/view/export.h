@@ -8,9 +8,10 @@
 int bi__export_find_home(struct bi_memory *memory, uint32_t wishes, struct bi_stream **home, struct bi_error *err);
 
 /*
- * Prepares an export of the memory. Sets *home to the home stream if work is pending, otherwise to NULL. With the wish
- * BI_ACQUIRE_READY, which host memory needs, blocks the calling thread until pending work is complete (`export`). With
- * `blocks` 0, returns BI_EBUSY where that would wait, call the driver or take a lock.
+ * Prepares an export of the memory. Sets *home to the home stream, borrowed, if work is pending, otherwise to NULL.
+ * With the wish BI_ACQUIRE_READY, sets *home to NULL and blocks the calling thread until pending work is complete
+ * (`export`). Exports of host memory need this wish, because host memory has no home stream. With `blocks` 0, returns
+ * BI_EBUSY instead of waiting, calling the driver or taking a lock.
  */
 static inline int bi__export_home(struct bi_memory *memory, uint32_t wishes, int blocks, struct bi_stream **home,
 				  struct bi_error *err)
@@ -31,21 +32,23 @@ static inline int bi__export_home(struct bi_memory *memory, uint32_t wishes, int
 }
 
 /*
- * Makes later work on the memory wait for a consumer's work: for all that is on `stream` now, or for `event`. Waits for
- * no device, and keeps no reference to either. If the function fails, nothing waits for the consumer.
+ * Makes later work on the memory wait for a consumer's work: for `event`, or if that is 0, for all that is on `stream`
+ * now. Keeps no reference to either. After a failure the memory may not wait for the consumer, so the consumer waits
+ * itself.
  */
 int bi__exchange_done(struct bi_memory *memory, const struct bi_exchange *self, uint32_t kind, uint64_t stream,
 		      uint64_t event);
 
-/* The producer's stream and event, wrapped and owned. One of them or both may be NULL. */
+/* The wrapped stream and event of a producer or a consumer, owned. Each may be NULL. */
 struct bi__acceptance {
 	struct bi_stream *stream;
 	struct bi_event *event;
 };
 
 /*
- * Wraps the stream and the event that a producer exported. The members of *out must be NULL before. The stream may be a
- * queue of another device of the same native context; it then belongs to a context for that device.
+ * Wraps the stream and the event that a producer exported, or that a consumer passed to `done`. An event with a stream
+ * is wrapped only if the backend has fails_by_event. The members of *out must be NULL before. The stream may be a queue
+ * of another device of the same native context; it then belongs to a context for that device.
  */
 int bi__exchange_accept(struct bi_context *context, const struct bi_exchange *exchange, struct bi__acceptance *out,
 			struct bi_error *err);

@@ -26,7 +26,6 @@ int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_locat
 	const char *name = NULL;
 	int rc = check_handle(handle, out, err);
 
-	/* A host pointer belongs to no device. */
 	if (!rc && kind == BI_HANDLE_HOST)
 		rc = bi__fail(err, BI_EUNSUPPORTED, "handle kind %d: host memory belongs to no device", (int)kind);
 	if (!rc)

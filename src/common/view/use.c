@@ -1,4 +1,4 @@
-/* The public functions that order work of the caller on memory, and those that wait for work. */
+/* Uses of memory by work of the caller, the switch to the context stream, and synchronisation. */
 #include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
 #include "common/runtime/fence.h"
@@ -32,7 +32,7 @@ static int check_uses(const struct bi_stream *stream, const struct bi_use *uses,
 	return rc ? rc : bi__dispatch_alive(&stream->context->device, err);
 }
 
-/* Memories of uses, each once, in the order of their addresses. More memories take several steps. */
+/* The memories of a step, each once, in the order of their addresses, with their access. More take several steps. */
 struct used {
 	size_t count;
 	struct bi_memory *memories[BI__STEP_MEMORIES];
@@ -59,8 +59,8 @@ static void add_use(struct used *used, const struct bi_use *use)
 }
 
 /*
- * Returns 1 if the memory needs a step of its own: the wait for host memory may block, and other threads may need the
- * other memories before it ends.
+ * Returns 1 if the memory cannot join the step, because it or the memory of the step is host memory. The wait for host
+ * memory may block, and other threads may need the other memories before it ends.
  */
 static int stands_alone(const struct used *used, const struct bi_memory *memory)
 {
@@ -69,7 +69,7 @@ static int stands_alone(const struct used *used, const struct bi_memory *memory)
 
 /*
  * Collects the memories of uses from uses[first] on, with `skips_idle` only those that are not idle. Returns the index
- * of the first use that is left.
+ * of the first use that is not collected.
  */
 static size_t collect(struct used *used, const struct bi_use *uses, size_t first, size_t count, int skips_idle)
 {
@@ -93,7 +93,7 @@ struct work {
 /* The memories of the step are locked. `work` is NULL if the caller enqueues the work. */
 typedef int step_fn(const struct used *used, struct bi_stream *stream, const struct work *work, struct bi_error *err);
 
-/* One step for all memories, so that the stream waits once for what they share. */
+/* Runs one step for all memories, so that the stream waits once for what they share. */
 static int run_step(const struct used *used, struct bi_stream *stream, step_fn *step, const struct work *work,
 		    struct bi_error *err)
 {
@@ -109,8 +109,8 @@ static int run_step(const struct used *used, struct bi_stream *stream, step_fn *
 }
 
 /*
- * Returns 1 if the captures of all memories, idle ones included, are queried before the first wait. If the stream waits
- * for nothing, and the caller enqueues the work, they are queried at the end of the use only.
+ * Returns 1 if captures must be checked before the first wait: the library enqueues the work, or the stream may wait
+ * for a memory. Otherwise bi_use_end checks them (docs/ordering.md, 27.1), or the backend has no captures.
  */
 static int checks_capture_locked(const struct used *used, struct bi_stream *stream, const struct work *work)
 {
@@ -164,7 +164,7 @@ int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, size_t cou
 	return begin_uses(stream, uses, count, err);
 }
 
-/* Makes the stream wait for events that it may not have waited for yet, then records its end. */
+/* Makes the stream wait for events that it may not have waited for yet. Then records the end of all work on it. */
 static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
 {
 	int rc = BI_OK;
@@ -176,17 +176,17 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 		rc = bi__order_check_capture_locked(step->stream, memory, NULL, err);
 	if (!rc && (memory->order.first_use.count || memory->order.last_use.context)) {
 		rc = bi__order_begin_locked(memory, step->stream, err);
-		*step = BI__STEP_ON(step->stream); /* what waits for the stream so far does not wait for this */
+		*step = BI__STEP_ON(step->stream); /* its waits and events do not include this wait */
 	}
 	if (!rc)
 		return bi__order_end_use_locked(memory, access, step, err);
-	/* The caller's work may run without order, so wait for it. After these two errors the caller has to wait. */
+	/* Nothing orders the caller's work, so it is waited for here. After these two errors the caller has to wait. */
 	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__stream_finish(step->stream, NULL))
 		memory->order.lost = 1;
 	return rc;
 }
 
-/* A failure for one memory does not end the loop, because the stream has work on all of the memories. */
+/* Goes on after a failure for one memory, because the stream has work on all of the memories. */
 static int end_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
 			   struct bi_error *err)
 {
@@ -232,7 +232,7 @@ static int enqueue_used_locked(const struct used *used, struct bi_stream *stream
 	rc = work->enqueue(stream, work->data, err);
 	if (rc)
 		bi__scope_forget(); /* the failure may have ended a capture */
-	/* The driver may have enqueued the work before it failed, so the end is recorded as well. */
+	/* The driver may have enqueued the work before it failed, so the end is recorded after a failure, too. */
 	end = end_used_locked(used, stream, NULL, rc ? NULL : err);
 	return rc ? rc : end;
 }
@@ -247,7 +247,7 @@ int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t 
 	if (rc)
 		return rc;
 	bi__memory_limit_retired(stream);
-	/* The caller's functions on the host may call the library for the same memory, so no lock is held. */
+	/* A kernel on the host may call the library for the same memory, so no lock is held while it runs. */
 	if (!stream->context->device.backend->synchronous && collect(&used, uses, 0, count, 0) == count)
 		return run_step(&used, stream, enqueue_used_locked, &work, err);
 	rc = begin_uses(stream, uses, count, err);
@@ -259,8 +259,8 @@ int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t 
 }
 
 /*
- * Changes the home stream. The new home stream waits for the old home stream first, so a failure changes nothing. From
- * now on a consumer works on the new home stream without calling the library, so the memory is never idle again.
+ * Changes the home stream. If the new one cannot wait for the old one, nothing changes. From now on a consumer may
+ * enqueue work on the new home stream without calling the library, so the memory is never idle again.
  */
 static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
@@ -302,9 +302,8 @@ int bi_view_is_idle(const struct bi_view *view)
 }
 
 /*
- * Returns 1 if the memory is idle, or if its home stream is the one that the producer named: a release does not wait
- * for work on that stream. Takes no lock, because it reads atomic members, and members that do not change. The home
- * stream is atomic, and it changes at most once.
+ * Returns 1 if the memory is idle, or if its home stream is the one that the producer named. The last release then
+ * waits for no work. Takes no lock, because it reads only atomic members and members that do not change.
  */
 int bi_view_release_is_immediate(const struct bi_view *view)
 {
@@ -315,7 +314,7 @@ int bi_view_release_is_immediate(const struct bi_view *view)
 
 /* Waits */
 
-/* Frees retired memory of the context whose work has ended, if the wait succeeded. Returns the status of the wait. */
+/* If the wait succeeded, frees the retired memories whose work is complete. Returns `rc`, the status of the wait. */
 static int free_retired(int rc, struct bi_context *context)
 {
 	if (!rc && context)

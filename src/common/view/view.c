@@ -82,8 +82,8 @@ static void init_view(struct bi_view *view, struct bi_dtype dtype, int64_t offse
 }
 
 /*
- * Writes the strides in elements. Returns 1 if every stride is a multiple of the item size, else 0. If the item size is
- * a power of two, as it mostly is, the division is a shift.
+ * Writes the strides in elements. Axes of extent 0 or 1 count with the item size as their stride. Returns 1 if the item
+ * size is above 0 and divides every stride, else 0. Most item sizes are powers of two: then the division is a shift.
  */
 static int put_element_strides(const struct bi_view *view, int64_t *out)
 {
@@ -101,7 +101,7 @@ static int put_element_strides(const struct bi_view *view, int64_t *out)
 	return is_exact;
 }
 
-/* Makes the rarely used part of a view whose shape and strides are set. Retains the text, which may be NULL. */
+/* Makes the rarely used part of a view whose type, shape and strides are set. Retains the text, which may be NULL. */
 static struct bi__more *new_more(const struct bi_view *view, struct bi__text *text, const char *descr, uint32_t length,
 				 struct bi_error *err)
 {
@@ -141,7 +141,7 @@ const struct bi__more *bi__view_make_more(const struct bi_view *view, struct bi_
 	return present;
 }
 
-/* Makes the text of a type without fields. */
+/* Makes the JSON text of a type without fields: its typestr in quotes. */
 static int make_word(const struct bi_view *view, struct bi__text **out, struct bi_error *err)
 {
 	char word[BI_DTYPE_TEXT];
@@ -202,8 +202,8 @@ int bi__view_json(const struct bi_view *view, const char **out, struct bi_error 
 }
 
 /*
- * Sets all members of a view, except for ndim and is_behind, which the caller has set, and without a text. The layout
- * must be valid and lie inside the memory. Takes ownership of the reference to the memory.
+ * Sets all members of a view except for ndim and is_behind, which the caller has set. The view gets no descr. The
+ * layout must be valid and lie inside the memory. Does not retain the memory.
  */
 static void set_view(struct bi_view *view, struct bi_memory *memory, const struct bi_layout *layout, unsigned flags)
 {
@@ -279,7 +279,7 @@ static int new_view(struct bi_memory *memory, const struct bi_layout *layout, st
 	return BI_OK;
 }
 
-/* Makes a view like new_view, with a copy of layout->descr as its text. */
+/* Makes a view like new_view, with a checked copy of layout->descr as its text. */
 static int make_with_descr(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags,
 			   struct bi_view **out, struct bi_error *err)
 {
@@ -515,7 +515,7 @@ void bi_use_native(const struct bi_view *view, struct bi_native *out)
 
 void bi_view_native(const struct bi_view *view, struct bi_native *out)
 {
-	bi__memory_mark_exported(view->memory, 1, NULL); /* also while the memory is mapped: the function cannot fail */
+	bi__memory_mark_exported(view->memory, 1, NULL); /* marked even after a failure, which has no status here */
 	bi_use_native(view, out);
 }
 

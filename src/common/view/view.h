@@ -5,7 +5,7 @@
 #include "common/layout/layout.h"
 #include "common/runtime/object.h"
 
-/* Writes the layout of a view. Its descr belongs to the view. */
+/* Writes the layout of a view. layout->descr is borrowed from the view. */
 static inline void bi__view_get_layout(const struct bi_view *view, struct bi_layout *layout)
 {
 	const struct bi__more *more = atomic_load_explicit(&view->more, memory_order_acquire);
@@ -16,7 +16,7 @@ static inline void bi__view_get_layout(const struct bi_view *view, struct bi_lay
 	layout->descr = more ? more->descr : NULL;
 	layout->descr_length = more ? more->descr_length : 0;
 	layout->offset = view->offset;
-	/* Most views have so few dimensions that two calls of memcpy would take longer. */
+	/* Most views have few dimensions, so two calls of memcpy would take longer. */
 	for (size_t i = 0; i < n; i++) {
 		layout->shape[i] = view->dims[i];
 		layout->strides[i] = view->dims[n + i];
@@ -31,33 +31,34 @@ struct bi__wrapping {
 };
 
 /*
- * Wraps memory and makes a view of it. The view is read-only if foreign->flags have BI_WRAP_READONLY. Checks that the
- * layout lies inside the memory. *out is owned.
+ * Wraps memory and makes a view of it, which is read-only if foreign->flags have BI_WRAP_READONLY. Takes ownership of
+ * foreign->release_data on success. Returns BI_EBOUNDS if the layout reaches outside of the memory. *out is owned.
  */
 int bi__view_wrap(struct bi_context *context, const struct bi__wrapping *wrapping, struct bi_view **out,
 		  struct bi_error *err);
 
 /*
- * Makes a view like bi_view_create, of a layout that bi_layout_init has checked. Takes ownership of the reference to
- * the memory on success.
+ * Makes a view like bi_view_create, of a layout that bi_layout_init or bi__layout_check has checked. Takes ownership of
+ * the reference to the memory on success.
  */
 int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsigned flags, struct bi_view **out,
 		  struct bi_error *err);
 
 /*
- * Makes a view like bi__view_take, of a layout that is known to lie inside the memory. If layout->descr lies in `text`
- * and ends with a NUL, the view retains `text`. Otherwise the descr is copied. `text` may be NULL.
+ * Makes a view with exactly these flags, of a layout that lies inside the memory. Takes ownership of the reference to
+ * the memory on success. `text` is NULL, or the text that contains layout->descr. If the descr ends with a NUL there,
+ * the view retains the text. Any other descr is checked and copied.
  */
 int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		  struct bi_view **out, struct bi_error *err);
 
 /*
- * Allocates a view of `ndim` dimensions with a reference to the memory of `source`. All other members are not set.
- * Returns NULL on BI_ENOMEM. Call bi__view_complete or bi__view_abandon next.
+ * Allocates a view of `ndim` dimensions with a reference to the memory of `source`. Only ndim, is_behind and memory are
+ * set. Returns NULL on BI_ENOMEM. Call bi__view_complete or bi__view_abandon next.
  */
 struct bi_view *bi__view_begin(const struct bi_view *source, int ndim, struct bi_error *err);
 
-/* Frees a view that bi__view_begin made, and releases its memory. */
+/* Releases the memory of a view and frees the view. Does not free its rarely used part (struct bi__more). */
 void bi__view_abandon(struct bi_view *view);
 
 /*
@@ -69,7 +70,7 @@ int bi__view_complete(struct bi_view *view, const struct bi_view *source, int64_
 
 /*
  * Makes and returns the rarely used part of a view, or returns NULL on BI_ENOMEM. If another thread made the part
- * meanwhile, returns that part. The function is out of line because bi__view_more usually calls it once for a view.
+ * meanwhile, returns that part. The function is out of line, because most calls of bi__view_more find the part.
  */
 __attribute__((cold, noinline)) const struct bi__more *bi__view_make_more(const struct bi_view *view,
 									  struct bi_error *err);
@@ -82,9 +83,9 @@ static inline const struct bi__more *bi__view_more(const struct bi_view *view, s
 }
 
 /*
- * Sets *out to the element type in JSON, as exports of types that DLPack cannot name have it. It is made at its first
- * use, and lives as long as the view. Returns BI_EDTYPE if the type has no such name, or is beyond the limits of
- * descr.h.
+ * Sets *out to the element type in JSON, which the exchange structure has for types that DLPack cannot name. The text
+ * is made by the first call and borrowed from the view. Returns BI_ENOMEM, or BI_EDTYPE if the type has no such name or
+ * is beyond the limits of descr.h.
  */
 int bi__view_json(const struct bi_view *view, const char **out, struct bi_error *err);
 
@@ -115,8 +116,9 @@ static inline struct bi_view *bi__view_retain_const(const struct bi_view *view)
 typedef int (*bi__enqueue_fn)(struct bi_stream *stream, const void *data, struct bi_error *err);
 
 /*
- * Does bi_use_begin without its checks of the arguments, the call of `enqueue`, and bi_use_end. Except on the host, no
- * other thread's work on the memories comes between them, and the native context is entered once.
+ * Does bi_use_begin without its checks of the arguments, then calls `enqueue`, then does bi_use_end, also if `enqueue`
+ * failed. For a stream of a device and up to 32 uses of device memory, this is one step: no other thread's work on the
+ * memories comes between, and the native context is entered once.
  */
 int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t count, bi__enqueue_fn enqueue,
 		    const void *data, struct bi_error *err);
