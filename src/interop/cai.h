@@ -1,6 +1,6 @@
 /*
- * The part of the CUDA Array Interface that needs no driver: it converts struct bi_cai to a layout, and a layout to
- * struct bi_cai. It only computes, so these rules are tested and fuzzed without a device.
+ * Conversions between struct bi_cai and a layout, with the rules that need no driver. They only compute, so they are
+ * tested and fuzzed without a device.
  */
 #ifndef BI_INTEROP_CAI_H
 #define BI_INTEROP_CAI_H
@@ -12,7 +12,7 @@ struct bi__cai_array {
 	struct bi_layout layout; /* offset: from `address`; descr: borrowed from struct bi_cai */
 	uintptr_t address; /* address of the lowest byte that an element covers; 0 if no byte is covered */
 	size_t nbytes; /* from `address` to the end of the highest byte that an element covers */
-	int ignores_descr; /* 1: the descr contradicts the typestr of a simple type, and is ignored */
+	int ignores_descr; /* 1: the type is simple, and the descr is not the one that NumPy writes for it */
 };
 
 /*
@@ -23,9 +23,9 @@ int bi__cai_read(const struct bi_cai *cai, struct bi__cai_array *array, struct b
 		 struct bi_error *err);
 
 /*
- * Writes type, shape, strides and pointer of a layout whose offset counts from `address`. Version, read-only flag and
- * stream become 0. The pointers in *out point into the layout. Fails for an element type that the interface cannot
- * name.
+ * Writes type, shape, strides, descr and pointer of a layout whose offset counts from `address`. Version, read-only
+ * flag and stream become 0. *out borrows the layout's shape, strides and descr. Returns BI_EDTYPE for an element type
+ * that the interface cannot name, and for swapped bytes.
  */
 int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_cai *out, struct bi_error *err);
 

@@ -32,7 +32,7 @@ int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_c
 	out->ndim = layout->ndim;
 	out->shape = layout->shape;
 	/*
-	 * A C-contiguous array is exported without strides, because some consumers take an array with strides for not
+	 * A C-contiguous array is exported without strides, because some consumers treat an array with strides as not
 	 * contiguous.
 	 */
 	if (!bi_layout_is_contiguous(layout, 'C'))
@@ -47,8 +47,8 @@ int bi__cai_write(const struct bi_layout *layout, uintptr_t address, struct bi_c
 }
 
 /*
- * Returns true if the export must order the consumer after pending work. An array without elements never has pending
- * work.
+ * Returns true if the export must order the consumer's work after pending work. An array without elements needs no
+ * order, because the consumer accesses no memory.
  */
 static int is_ordered(const struct bi_view *view, unsigned flags, const struct bi_cai *out)
 {

@@ -1,7 +1,4 @@
-/*
- * Imports struct bi_cai as a view: wraps the memory, and orders later work on it after the work on the producer's
- * stream.
- */
+/* Imports struct bi_cai as a view: wraps the memory, and orders later work after the work on the producer's stream. */
 #include <stdlib.h>
 
 #include "common/base/sized.h"
@@ -22,8 +19,8 @@ struct import {
 };
 
 /*
- * A producer with two memories, those of the array and of its mask. The producer is released when both memories are
- * released.
+ * The producer of an array and its mask, which are two memories. The producer is released when the second memory is
+ * freed.
  */
 struct owner {
 	atomic_int refs;
@@ -131,7 +128,7 @@ static int import_plain(const struct import *import, const struct bi_cai *cai, s
 }
 
 /*
- * Checks the struct and the options. The context is checked last, so that a wrong struct gives the same error on every
+ * Checks the struct, then the context and producer_stream. In this order, a wrong struct gives the same error on every
  * device.
  */
 static int check_import(struct import *import, const struct bi_cai *cai, struct bi_error *err)

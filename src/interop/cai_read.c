@@ -32,8 +32,8 @@ static int check_stream(const struct bi_cai *cai, struct bi_error *err)
 }
 
 /*
- * Checks that the typestr is printable and ends. This check must come first, because the messages of later checks quote
- * the typestr.
+ * Checks that the typestr is printable and ends with a NUL. The other checks of the type come after this one, because
+ * their messages quote the typestr.
  */
 static int check_text(const char *typestr, size_t *length, struct bi_error *err)
 {
@@ -76,7 +76,7 @@ static int read_type(const struct bi_cai *cai, struct bi_dtype *out, struct bi_e
 	return BI_OK;
 }
 
-/* Returns true if the text is the descr that NumPy writes for this simple type: one field without a name. */
+/* Returns true if the text means the descr that NumPy writes for this simple type: one field without a name. */
 static int is_descr_of_simple(const char *text, size_t length, struct bi_dtype dtype)
 {
 	char typestr[BI_DTYPE_TEXT], simple[BI_DTYPE_TEXT + 16], printed[sizeof(simple)];
@@ -92,8 +92,8 @@ static int is_descr_of_simple(const char *text, size_t length, struct bi_dtype d
 }
 
 /*
- * Reads the descr. For a structured type, its size must equal the item size. For a simple type, a descr that
- * contradicts the typestr is ignored.
+ * Reads the descr. For BI_VOID, its size must equal the item size. For other types it is not used: ignores_descr notes
+ * whether it differs from the typestr.
  */
 static int read_descr(const struct bi_cai *cai, struct bi__cai_array *out, struct bi_error *err)
 {

@@ -15,7 +15,7 @@ static inline struct bi_dl_device device_of(const struct bi_view *view)
 	struct bi_dl_device device = { (int32_t)exported->device, 0 };
 	int is_host = exported->handle == BI_HANDLE_HOST;
 
-	/* The number of unified memory is 0, because the memory belongs to all devices. */
+	/* The device_id of unified memory is 0, because the memory belongs to all devices. */
 	if (memory->backend->named_by_ordinal && !is_host && memory->block.memory != BI_MEMORY_UNIFIED)
 		device.device_id = memory->context->device.info->ordinal;
 	return device;
@@ -41,8 +41,8 @@ static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct b
 }
 
 /*
- * Writes data and byte_offset. Many consumers ignore byte_offset, so it is 0, except for a cl_mem, to which no offset
- * can be added.
+ * Writes data and byte_offset. byte_offset is 0, because many consumers ignore it. A cl_mem is an exception: no offset
+ * can be added to it.
  */
 static inline int put_place(const struct bi_view *view, struct bi_dl_tensor *out, struct bi_error *err)
 {
@@ -80,7 +80,7 @@ static inline int put_layout(const struct bi_view *view, struct bi_dl_tensor *ou
 	if (!more->is_exact)
 		return bi__fail(err, BI_EUNSUPPORTED, "a stride is no multiple of the item size %u [D4]",
 				view->dtype.item_size);
-	/* These pointers are not const in DLPack, but DLPack forbids consumers to write through them. */
+	/* DLPack declares these pointers without const, but consumers do not write through them. */
 	out->shape = (int64_t *)(uintptr_t)view->dims;
 	out->strides = (int64_t *)(uintptr_t)more->element_strides;
 	return BI_OK;

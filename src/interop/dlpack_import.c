@@ -16,7 +16,7 @@ struct import {
 	struct bi_context *context;
 	const struct bi_dlpack_import_options *options;
 	const struct bi_dl_tensor *tensor;
-	uint64_t flags; /* a combination of BI_DL_READONLY, BI_DL_COPIED and BI_DL_PADDED */
+	uint64_t flags; /* BI_DL_ bits: those of the tensor; without a version, derived from the options */
 	const struct bi__exported
 		*exported; /* the entry of the backend for the tensor's device type; set by check_device */
 	struct bi_view
@@ -47,7 +47,7 @@ static int is_on_host(const struct import *import)
 }
 
 /*
- * Checks the device number of memory whose device is named by an ordinal. The number of unified memory has no meaning,
+ * Checks device_id of memory whose backend names devices by an ordinal. The device_id of unified memory is not checked,
  * because the memory belongs to all devices.
  */
 static int check_ordinal(const struct import *import, enum bi_memory_kind kind, struct bi_error *err)
@@ -131,7 +131,7 @@ static int read_strides(const struct bi_dl_tensor *tensor, int64_t item, int64_t
 	return BI_OK;
 }
 
-/* Reads the layout. Its offset is 0, because the memory is wrapped at the address of element [0, ..., 0]. */
+/* Reads the layout, with the offset 0. find_bytes sets the offset. */
 static int read_layout(const struct import *import, struct bi_layout *out, struct bi_error *err)
 {
 	const struct bi_dl_tensor *tensor = import->tensor;
@@ -149,8 +149,9 @@ static int read_layout(const struct import *import, struct bi_layout *out, struc
 }
 
 /*
- * Fills in the handle and the size of the memory, and the layout's offset. For a driver object the size stays 0: the
- * driver reports it later. For an address the handle becomes the address of the lowest byte.
+ * Fills in the handle and the size of the memory, and the layout's offset. For an address, the handle is the lowest
+ * byte that an element covers. For a driver object, the size stays 0, and the driver reports it later. Without
+ * elements, the handle and the size stay 0.
  */
 static int find_bytes(const struct import *import, struct bi_layout *layout, struct bi_foreign *foreign,
 		      struct bi_error *err)
@@ -176,8 +177,8 @@ static int find_bytes(const struct import *import, struct bi_layout *layout, str
 }
 
 /*
- * Wraps the memory. The producer has ordered its work before later work on the home stream. The producer learns that
- * this library's work is complete only from the release of the tensor.
+ * Wraps the memory. Device memory is pending, unless the caller orders all work: without producer_stream, the producer
+ * has made the context stream wait for its work (docs/ordering.md, 33.1).
  */
 static int import_foreign(const struct import *import, struct bi_view **out, struct bi_error *err)
 {
@@ -206,8 +207,8 @@ static int import_foreign(const struct import *import, struct bi_view **out, str
 }
 
 /*
- * Imports a tensor that this library exported: returns the exported view, so that the memory has one ordering state.
- * Work on the caller's stream becomes pending work of the memory.
+ * Imports a tensor that this library exported: *out is the exported view, so that the memory has one ordering state.
+ * The home stream of device memory waits for producer_stream (docs/ordering.md, 34.3).
  */
 static int import_own(const struct import *import, struct bi_view **out, struct bi_error *err)
 {

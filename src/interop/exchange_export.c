@@ -7,7 +7,7 @@
 #include "common/view/view.h"
 #include "interop/place.h"
 
-/* The demands, which are bits 0 to 15 of the wishes of a caller, that an export fulfils. */
+/* Demands are bits 0 to 15 of the wishes of a caller. DEMANDS are those that an export fulfils. */
 #define DEMANDS BI_ACQUIRE_READY
 #define ALL_DEMANDS 0xffffu
 
@@ -49,7 +49,7 @@ static inline void put_type(struct bi_dtype dtype, struct bi__type_words words, 
 	out->item_size = dtype.item_size;
 }
 
-/* Writes the device, the handle and the offset. abi.h lists the handle kind of each device type. */
+/* Writes device, context, handle, offset and size. abi.h lists the handle kind of each device type. */
 static inline void put_place(const struct bi_view *view, struct bi_exchange *out)
 {
 	const struct bi_memory *memory = view->memory;
@@ -67,8 +67,8 @@ static inline void put_place(const struct bi_view *view, struct bi_exchange *out
 }
 
 /*
- * Sets all members except for version, struct_size, descr and those of order. The struct is not cleared first, because
- * that would take longer than the rest of the function.
+ * Sets all members except for version, struct_size, descr and those of order. Sets each of them, so the struct need not
+ * be cleared first.
  */
 static inline void put_array(const struct bi_view *view, struct bi__type_words words, uint32_t wishes,
 			     struct bi_exchange *out)
@@ -96,14 +96,17 @@ static inline void put_order(const struct bi_stream *home, struct bi_exchange *o
 static int prepare_memory(struct bi_memory *memory, uint32_t wishes, int blocks, struct bi_stream **home,
 			  struct bi_error *err)
 {
-	/* Consumers that use the memory as host memory cannot wait for an event of a device. */
+	/* Consumers that use the memory as host memory cannot wait for a stream of a device. */
 	int for_host = memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
 	int rc = bi__memory_mark_exported(memory, blocks, err);
 
 	return rc ? rc : bi__export_home(memory, for_host ? BI_ACQUIRE_READY : wishes, blocks, home, err);
 }
 
-/* Checks the members of the caller. They tell how many bytes are written, so nothing is written before. */
+/*
+ * Checks version and struct_size, which the caller has set, and the demands. Nothing is written before, because
+ * struct_size is the number of bytes that may be written.
+ */
 static int check_caller(const struct bi_exchange *out, uint32_t wishes, struct bi_error *err)
 {
 	if (!BI_ABI_KNOWS(out->version))
@@ -148,8 +151,8 @@ static __attribute__((noinline)) int export_any(const struct bi_view *view, uint
 }
 
 /*
- * Returns 1 if other code knows the memory already and an export of it waits for nothing, else 0. Sets *home to the
- * stream on which work is pending, or to NULL.
+ * Returns 1 if the memory was exported before, and a further export needs no lock, no wait and no driver call. Then
+ * sets *home to the stream on which work is pending, or to NULL.
  */
 static inline int is_ready(const struct bi_memory *memory, struct bi_stream **home)
 {
@@ -171,7 +174,7 @@ static inline int is_ready(const struct bi_memory *memory, struct bi_stream **ho
 }
 
 /*
- * Most exports need none of the checks of export_any. One pass finds that out, and they are made here without a call.
+ * Exports a view. An export that needs none of the checks of export_any, the usual case, is made here without a call.
  */
 static inline int export_view(const struct bi_view *view, uint32_t wishes, int blocks, struct bi_exchange *out,
 			      struct bi_error *err)

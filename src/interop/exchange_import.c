@@ -44,7 +44,7 @@ static int check_version(const struct bi_exchange *exchange, struct bi_error *er
 	return BI_OK;
 }
 
-/* Checks members that must be 0 for host memory, device_id, which is never negative, and the size of the handle. */
+/* Checks device_id, that context is 0 for host memory, and that the handle fits into a uintptr_t. */
 static int check_numbers(const struct bi_exchange *exchange, struct bi_error *err)
 {
 	if (exchange->device_id < 0 || (exchange->device_id && exchange->handle_kind == BI_HANDLE_HOST))
@@ -66,8 +66,8 @@ static int check_context(const struct bi_context *context, const struct bi__back
 		return bi__fail(err, BI_EINVAL, "device_id is %d, but device %s has ordinal %d", exchange->device_id,
 				context->device.info->spec, context->device.info->ordinal);
 	/*
-	 * The context is not compared for memory of a pool, which has none, nor for unified memory, which belongs to
-	 * all contexts.
+	 * A context of 0 is not compared: it stands for the primary context, or for memory of a pool, which has no
+	 * context. Unified memory belongs to all contexts.
 	 */
 	if (exporter->named_by_ordinal && (!exchange->context || kind == BI_MEMORY_UNIFIED))
 		return BI_OK;
@@ -107,8 +107,8 @@ static int check_place(const struct bi_context *context, const struct bi_exchang
 }
 
 /*
- * Reads the descr, which names a type that DLPack cannot name. The text of a list goes to *text, in Python's notation,
- * which the caller frees.
+ * Reads the descr, which names a type that DLPack cannot name. If it is a list, *text becomes the list in Python's
+ * notation. The caller frees *text, also after a failure.
  */
 static int read_descr(const char *descr, struct bi_dtype *out, char **text, struct bi_error *err)
 {
@@ -129,7 +129,7 @@ static int read_descr(const char *descr, struct bi_dtype *out, char **text, stru
 	return bi_dtype_parse_descr(*text, out, err);
 }
 
-/* Checks the members beside a descr. A type has one name, so DLPack must have none for it. */
+/* Checks type_bits and type_lanes beside a descr. Refuses a descr for a type that DLPack can name. */
 static int check_described(const struct bi_exchange *exchange, struct bi_dtype dtype, struct bi_error *err)
 {
 	unsigned lanes = dtype.item_size <= UINT16_MAX ? dtype.item_size : 0;
@@ -181,14 +181,14 @@ static int check_flags(const struct bi_exchange *exchange, const struct bi_view 
 			wrong & BI_C_CONTIGUOUS ? 'C' : 'F');
 }
 
-/* A structure that was checked. */
+/* The values that were read from a structure. */
 struct incoming {
 	struct bi_layout layout; /* offset: from the handle; descr: `text` */
 	int is_empty; /* 1: the layout has no elements */
 	char *text; /* the descr in Python's notation, or NULL */
 };
 
-/* Checks that the elements lie in the memory. */
+/* Checks that the memory contains the elements, and that it ends within the address space. */
 static int check_reach(const struct bi_exchange *exchange, const struct bi_layout *layout, struct bi_error *err)
 {
 	int64_t first, end;
@@ -257,7 +257,7 @@ static int import_own(const struct bi_exchange *exchange, struct incoming *incom
 	return bi_view_create(memory, &incoming->layout, flags, out, err);
 }
 
-/* Wraps the memory. The caller moves the structure behind struct bi_memory. */
+/* Wraps the memory. The caller then moves the structure behind struct bi_memory, which has space for it there. */
 static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming,
 			  unsigned flags, struct bi_view **out, struct bi_error *err)
 {
@@ -285,7 +285,7 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 	return rc;
 }
 
-/* Moves the structure behind struct bi_memory, where it stays until the memory is released. */
+/* Moves the structure behind struct bi_memory, where it stays until the memory is freed. */
 static void move_behind(struct bi_memory *memory, struct bi_exchange *exchange, unsigned flags)
 {
 	struct bi_exchange *held = (void *)(memory + 1);
@@ -297,7 +297,7 @@ static void move_behind(struct bi_memory *memory, struct bi_exchange *exchange, 
 		memory->release.done = hand_back;
 }
 
-/* Imports a structure whose version is known. */
+/* Imports a structure whose version was checked. */
 static int import_known(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
 			struct incoming *incoming, struct bi_view **out, struct bi_error *err)
 {

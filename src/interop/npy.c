@@ -1,6 +1,6 @@
 /*
- * Files of NumPy. No public function can be cancelled: reading and writing are cancellation points, in functions of the
- * caller too.
+ * Reads and writes files of NumPy. The public functions disable pthread_cancel, because reading and writing are
+ * cancellation points, also in functions of the caller.
  */
 #include "buffer_interface/npy.h"
 
@@ -20,7 +20,10 @@
 
 static const struct bi_error no_error = { .status = BI_OK };
 
-/* Returns `rc`, the status of a function of the caller. *told has no message if the function wrote none. */
+/*
+ * Returns `rc`, the status of a function of the caller. If it is a failure, fills *err with the message that the
+ * function wrote to *told, or with another message if it wrote none.
+ */
 static int pass_failure(const char *function, int rc, const struct bi_error *told, struct bi_error *err)
 {
 	if (rc && *told->message)
@@ -28,7 +31,7 @@ static int pass_failure(const char *function, int rc, const struct bi_error *tol
 	return rc ? bi__fail(err, rc, "%s returned %d and no message", function, rc) : BI_OK;
 }
 
-/* Reads `nbytes` bytes in parts. *held is the number of bytes that were read: fewer if the file ends before. */
+/* Reads `nbytes` bytes in parts. *held is the number of bytes that were read, which is less if the file ends before. */
 static int read_parts(const struct bi_npy_source *source, void *bytes, size_t nbytes, size_t *held,
 		      struct bi_error *err)
 {
@@ -50,7 +53,7 @@ static int read_parts(const struct bi_npy_source *source, void *bytes, size_t nb
 }
 
 /*
- * Reads the header. *rest becomes the number of bytes behind it, or -1 if the size of the file is not known.
+ * Reads the header. *rest becomes the number of bytes after the header, or -1 if the size of the file is not known.
  * layout->descr points to *descr, which the caller frees.
  */
 static int read_header(const struct bi_npy_source *source, struct bi_layout *layout, char **descr, int64_t *rest,
@@ -89,7 +92,10 @@ static int fail_truncated(int64_t nbytes, uint64_t held, struct bi_error *err)
 			nbytes, held);
 }
 
-/* Reads the elements into a new dense array. After a failure the array is of no use, so its bytes may be given up. */
+/*
+ * Reads the elements into a new dense array. If bi_unmap returns BI_ECAPTURE, gives up the bytes, because the caller
+ * releases the array after a failure.
+ */
 static int read_elements(const struct bi_npy_source *source, const struct bi_view *dense, struct bi_error *err)
 {
 	struct bi_layout layout;
@@ -112,7 +118,7 @@ static int read_elements(const struct bi_npy_source *source, const struct bi_vie
 	return rc ? rc : unmapped;
 }
 
-/* Makes the array that the layout of the file describes. */
+/* Makes an array of the layout of the file, and reads its elements. */
 static int read_array(struct bi_context *context, const struct bi_npy_source *source, const struct bi_layout *described,
 		      struct bi_view **out, struct bi_error *err)
 {
@@ -175,7 +181,7 @@ int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, 
 	return rc;
 }
 
-/* Writes the header and a view that is contiguous in C order. Nothing is written if its elements cannot be read. */
+/* Writes the header and a view that is contiguous in C order. Writes nothing if the view cannot be mapped. */
 static int write_dense(const struct bi_view *dense, const unsigned char *header, size_t header_size,
 		       bi_npy_write_fn write, void *data, struct bi_error *err)
 {

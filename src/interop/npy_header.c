@@ -13,8 +13,8 @@
 #define MAGIC_SIZE 6
 #define ALIGNMENT 64
 /*
- * Digits for which NumPy pads the header. A program that appends to the file can then increase the extent of the
- * slowest axis in place.
+ * NumPy pads the header for an extent of this many digits. A program that appends to the file can then increase the
+ * extent of the slowest axis in place.
  */
 #define GROWTH_DIGITS 21
 
@@ -22,7 +22,7 @@ enum key { KEY_DESCR, KEY_FORTRAN_ORDER, KEY_SHAPE, KEY_COUNT };
 
 static const char *const keys[KEY_COUNT] = { "descr", "fortran_order", "shape" };
 
-/* The text of a header, and what has been read of it. */
+/* The text of a header, and the values that were read from it. */
 struct reader {
 	const char *at;
 	const char *end;
@@ -80,7 +80,7 @@ static int check_utf8(const char *text, size_t length, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Converts the text of the header to UTF-8. Returns the length of the result, which has at most 2 * length bytes. */
+/* Converts Latin-1 to UTF-8. Returns the length of the result, which has at most 2 * length bytes. */
 static size_t from_latin1(const unsigned char *bytes, size_t length, char *out)
 {
 	char *at = out;
@@ -94,7 +94,7 @@ static size_t from_latin1(const unsigned char *bytes, size_t length, char *out)
 }
 
 /*
- * Converts UTF-8 to Latin-1 in place. Returns true; or false, and changes nothing, if the text has other characters.
+ * Converts UTF-8 to Latin-1 in place. Returns false and changes nothing if the text has characters that Latin-1 lacks.
  */
 static int to_latin1(char *text, size_t *length)
 {
@@ -218,7 +218,7 @@ static int read_extent(struct reader *in, int64_t *extent)
 	if (rc)
 		return bi__fail(in->err, BI_EOVERFLOW, "header: extent %.*s is too large; the limit is %" PRId64,
 				length, start, INT64_MAX);
-	/* NumPy wrote long integers of Python 2 in this way. */
+	/* NumPy under Python 2 wrote long integers with a final L. */
 	if (in->version < 3 && in->at < in->end && *in->at == 'L')
 		in->at++;
 	return BI_OK;
@@ -300,7 +300,7 @@ static int read_dict(struct reader *in)
 	return in->at == in->end ? BI_OK : fail_expected(in, "nothing more");
 }
 
-/* Makes the layout of what was read. Takes ownership of in->descr on success. */
+/* Makes the layout of the array. On success, the caller owns *descr, which is in->descr. */
 static int make_layout(struct reader *in, struct bi_layout *layout, char **descr)
 {
 	int64_t shape[BI_MAX_NDIM];
@@ -323,7 +323,10 @@ static int make_layout(struct reader *in, struct bi_layout *layout, char **descr
 	return BI_OK;
 }
 
-/* Makes the text of the header in UTF-8, which the caller frees. */
+/*
+ * Makes the text of the header in UTF-8, which the caller frees. *length is the length of `bytes` before, and of the
+ * text after the call.
+ */
 static int decode_text(const unsigned char *bytes, size_t *length, int version, char **out, struct bi_error *err)
 {
 	char *text = malloc(2 * *length + 1);
@@ -374,7 +377,7 @@ int bi__npy_parse(const unsigned char *bytes, size_t size, struct bi_layout *lay
 	return rc;
 }
 
-/* Writes the type as NumPy prints it. *used is the length of the text. */
+/* Appends the type to `text`, as NumPy prints it. *used is the length of the text before and after the call. */
 static int print_descr(const struct bi_layout *layout, char *text, size_t *used, struct bi_error *err)
 {
 	size_t room = 2 * (size_t)layout->descr_length;
@@ -394,7 +397,7 @@ static int print_descr(const struct bi_layout *layout, char *text, size_t *used,
 	return rc;
 }
 
-/* Writes the dict as NumPy prints it, in UTF-8. */
+/* Writes the dict as NumPy prints it, in UTF-8, with the blanks for GROWTH_DIGITS. */
 static int print_dict(const struct bi_layout *layout, char *text, size_t *length, struct bi_error *err)
 {
 	const int fortran_order = bi__npy_is_fortran(layout);
@@ -416,7 +419,7 @@ static int print_dict(const struct bi_layout *layout, char *text, size_t *length
 	return BI_OK;
 }
 
-/* Returns the bytes of a header with padding: NumPy pads with blanks and a newline to a multiple of 64 bytes. */
+/* Returns the size of a header with NumPy's padding: blanks and a newline up to a multiple of 64 bytes. */
 static size_t padded_size(size_t prefix, size_t length)
 {
 	return (prefix + length + 1 + ALIGNMENT) / ALIGNMENT * ALIGNMENT;

@@ -12,12 +12,13 @@
 /* Bytes of the longest prefix. */
 #define BI__NPY_PREFIX 12
 
-/* Returns the number of bytes of the prefix; `bytes` are the first 10 of the file. */
+/* Returns the number of bytes of the prefix. `bytes` has at least the first 8 bytes of the file. */
 size_t bi__npy_prefix_size(const unsigned char *bytes);
 
 /*
- * Computes the size of the header from the first `size` bytes of a file. The elements begin after the header. Returns
- * BI_EDTYPE if it is not a NumPy file of a known version, BI_EBOUNDS if the file ends within the prefix.
+ * Computes the size of the header, prefix included, from the first `size` bytes of a file. The elements begin after the
+ * header. Returns BI_EDTYPE if the file is no NumPy file of a known version, BI_EBOUNDS if `size` is less than the
+ * prefix, and BI_EOVERFLOW if the header is larger than the address space.
  */
 int bi__npy_header_size(const unsigned char *bytes, size_t size, size_t *header_size, struct bi_error *err);
 
@@ -25,10 +26,10 @@ int bi__npy_header_size(const unsigned char *bytes, size_t size, size_t *header_
 int bi__npy_fail_truncated(size_t header_size, int64_t held, struct bi_error *err);
 
 /*
- * Reads a header of `size` bytes. The layout is dense in the order of the file, with offset 0. *descr is the text of
- * layout->descr, or NULL; the caller frees it. Returns BI_EDTYPE for an element type that is not supported,
- * BI_EOVERFLOW for a shape that is too large, BI_EBOUNDS if the header is longer than `size`, and BI_EINVAL for any
- * other defect.
+ * Reads the header of a file from its first `size` bytes. The layout is dense in the order of the file, with offset 0.
+ * *descr is the text of layout->descr, or NULL; the caller frees it. Returns BI_EDTYPE for an unknown format or element
+ * type, BI_EOVERFLOW for a shape that is too large, BI_EBOUNDS if the header is longer than `size`, BI_ENOMEM, and
+ * BI_EINVAL for any other defect.
  */
 int bi__npy_parse(const unsigned char *bytes, size_t size, struct bi_layout *layout, char **descr,
 		  struct bi_error *err);
@@ -41,8 +42,8 @@ static inline int bi__npy_is_fortran(const struct bi_layout *layout)
 
 /*
  * Makes the header that NumPy writes for an array of this type and shape, in the order of bi__npy_is_fortran. Its
- * version is the lowest that can represent the header. It is padded so that the slowest axis may grow, to a multiple of
- * 64 bytes. The caller frees *bytes.
+ * version is the lowest that can represent the text. Blanks leave space for a larger extent of the slowest axis, and
+ * pad the header to a multiple of 64 bytes. The caller frees *bytes. Returns BI_EDTYPE if the type has no typestr.
  */
 int bi__npy_format(const struct bi_layout *layout, unsigned char **bytes, size_t *size, struct bi_error *err);
 

@@ -1,4 +1,4 @@
-/* Helpers of imports and exports: they find the bytes that a producer describes, and make a view of them. */
+/* Helpers that the imports and exports share. */
 #ifndef BI_INTEROP_PLACE_H
 #define BI_INTEROP_PLACE_H
 
@@ -6,23 +6,23 @@
 #include "common/view/view.h"
 
 /*
- * Computes the addresses that a layout covers if its element [0, ..., 0] is at `data`: *nbytes bytes that begin at
- * *address. Changes the layout's offset to count from *address. Without elements *address and *nbytes become 0. Returns
- * BI_EINVAL if `data` is 0 and there are elements. Returns BI_EBOUNDS or BI_EOVERFLOW if some of the bytes are not
- * addressable.
+ * Computes the addresses that a layout of offset 0 covers if its element [0, ..., 0] is at `data`: *nbytes bytes that
+ * begin at *address. Sets the layout's offset so that it counts from *address. If the layout covers no byte, *address
+ * and *nbytes become 0. Returns BI_EINVAL if `data` is 0 and a byte is covered. Returns BI_EBOUNDS or BI_EOVERFLOW if
+ * the bytes do not fit into the address space.
  */
 int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err);
 
 /*
- * Makes a view of foreign memory as bi__view_wrap does. Also accepts memory with neither handle nor bytes, for which it
- * calls no driver. `rule` is cited if the handle or the range of bytes is not valid; NULL: no rule is cited.
+ * Makes a view of foreign memory as bi__view_wrap does. Also accepts memory with neither handle nor bytes, for which no
+ * driver is called. If `rule` is not NULL, the message ends with it when wrapping fails with BI_EINVAL or BI_EBOUNDS.
  */
 int bi__place_view(struct bi_context *context, const struct bi__wrapping *wrapping, const char *rule,
 		   struct bi_view **out, struct bi_error *err);
 
 /*
- * Checks the options of an import: `flags` has only bits of `known`, and has not the bit `unordered` if a stream is
- * given. `stream` may be NULL.
+ * Returns BI_EINVAL if `flags` has bits that are not in `known`, or has the bit `unordered` although a stream is given.
+ * `stream` may be NULL.
  */
 static inline int bi__place_check_options(unsigned flags, unsigned known, unsigned unordered,
 					  const struct bi_stream *stream, struct bi_error *err)
@@ -35,7 +35,10 @@ static inline int bi__place_check_options(unsigned flags, unsigned known, unsign
 	return BI_OK;
 }
 
-/* Checks that device memory can be imported: the driver is alive, and the stream reaches the context; or it is NULL. */
+/*
+ * Returns BI_EINVAL if `stream` belongs to another native context than `context`. Returns BI_EFORK if the device of the
+ * context was opened before a fork. `stream` may be NULL.
+ */
 int bi__place_check_device(const struct bi_context *context, const struct bi_stream *stream, struct bi_error *err);
 
 /*
@@ -59,7 +62,7 @@ static inline int bi__dlpack_is_small(unsigned bits)
 
 void bi__cite_failure(const char *rule, struct bi_error *err);
 
-/* Puts the number of the broken rule at the end of a failure's message, in place of any number there. Returns rc. */
+/* Returns rc. If rc is a failure, also puts `rule` at the end of its message, in place of a rule that is there. */
 static inline int bi__cite(int rc, const char *rule, struct bi_error *err)
 {
 	if (rc && err)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The strings exceed the length that ISO C guarantees. All known compilers accept them. */
+/* The string is longer than the 4095 characters that ISO C guarantees. GCC and clang accept it. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 const char bi__image_ptx[] =
@@ -69,9 +69,9 @@ static const unsigned char *read_number(const unsigned char *in, size_t *number)
 }
 
 /*
- * Unpacks machine code. The packed form is the number of bytes, followed by pairs of a run of new bytes and a
- * repetition of earlier bytes. A run is its length and its bytes. A repetition is its length and its distance back. If
- * the distance is smaller than the length, the repetition reads bytes that it has just written.
+ * Unpacks machine code. `in` has pairs of a run of new bytes and a repetition of earlier bytes; the last pair may lack
+ * the repetition. A run is its length and its bytes. A repetition is its length and its distance back. If the distance
+ * is smaller than the length, the repetition reads bytes that it has just written.
  */
 static void unpack_image(unsigned char *out, size_t nbytes, const unsigned char *in)
 {

@@ -88,14 +88,14 @@ static void set_division(uint32_t extent, uint32_t *magic, uint32_t *shift)
 	*magic = (uint32_t)((UINT64_C(1) << *shift) / extent + 1);
 }
 
-/* Units from element to element up to which a line along x is read with its gaps. */
+/* The largest step of a line along x, in units. Such a line is read with its gaps. */
 #define WIDEST_STEP 4
 
-/* Bytes of the shortest runs and lines, unless they follow each other, and of the smallest tile. */
+/* The fewest bytes of a run, a line and a tile, without gaps. Runs or lines that follow each other may be shorter. */
 #define SHORTEST 64
 #define SMALLEST_TILE 1024
 
-/* The fewest lines of a tile if the lines are along x and long. */
+/* Lines along x are kept so short that a tile can have this many of them. */
 #define LEAST_LINES 8
 
 /* The two axes of a tile. x is axis 0 of the copy. */
@@ -104,7 +104,7 @@ struct pair {
 	int64_t steps[2]; /* units from element to element in the source, without the sign */
 	int64_t extents[2], more[2]; /* of a tile, as in struct bi__tile */
 	int64_t n; /* units of a word */
-	int64_t slack[2]; /* units by which a run (0) may miss the start of a sector, and a line (1) that of a word */
+	int64_t slack[2]; /* the most units from a sector (two words) to a run (0), from a word to a line (1) */
 	int y; /* number of the axis y of the copy; 0: y has a single element */
 	int line; /* lines are along x (0) or y (1) */
 	int is_one_line, is_one_run;
@@ -116,8 +116,9 @@ static int64_t at_most(int64_t value, int64_t limit)
 }
 
 /*
- * Chooses y, and the axis of the lines: the axis along which the source has the smallest step other than 0. If that is
- * x, y is the next axis.
+ * Chooses y and the axis of the lines. If the source has a smaller step along another axis than along x, not counting
+ * steps of 0, y is the axis of the smallest step, and lines are along y. Otherwise lines are along x, and y is the next
+ * axis.
  */
 static void choose_axes(const struct bi__launches *launches, struct pair *pair)
 {
@@ -141,9 +142,10 @@ static void choose_axes(const struct bi__launches *launches, struct pair *pair)
 }
 
 /*
- * Returns true if the lines and the runs of the pair are long enough for words. A line along y is worth a tile if a
- * sector of the source has more than one of its elements. A line along x is worth one if units have at most 4 bytes and
- * runs are dense; otherwise strided kernels need as few accesses.
+ * Sets is_one_run and is_one_line. Returns true if the lines and the runs of the pair are long enough for words. Lines
+ * along y are worth a tile if their step is shorter than a sector of 32 bytes. Lines along x are worth one if units
+ * have at most 4 bytes, the step is at most WIDEST_STEP and runs are dense; otherwise strided kernels need as few
+ * accesses.
  */
 static int is_worth_tiles(struct pair *pair, int64_t side)
 {
@@ -162,8 +164,8 @@ static int is_worth_tiles(struct pair *pair, int64_t side)
 }
 
 /*
- * Sets slack[] and more[]. Axes along which runs or lines continue do not count, because the extents of tiles along
- * them are multiples of a word.
+ * Sets slack[] and more[]. Axes along which runs or lines continue do not count, because round_extent makes the extents
+ * of tiles along them multiples of a sector.
  */
 static void set_slack(const struct bi__launches *launches, struct pair *pair)
 {
@@ -193,8 +195,8 @@ static int64_t line_length(const struct pair *pair)
 }
 
 /*
- * Returns the units from line to line in shared memory. The number is congruent to the step in the source. An odd
- * number of words spreads the lines over the banks.
+ * Returns the units from line to line in shared memory. The number is congruent to the step in the source, modulo the
+ * units of a word. An odd number of words spreads the lines over the banks.
  */
 static int64_t line_pitch(const struct pair *pair)
 {
@@ -205,8 +207,8 @@ static int64_t line_pitch(const struct pair *pair)
 }
 
 /*
- * Rounds an extent down so that tiles begin with a whole word of an aligned line, and end with a whole sector of an
- * aligned run. Returns 0 if nothing is left.
+ * Rounds the extent of a tile down to whole sectors if the runs or lines along the axis are aligned, so that tiles
+ * begin and end with whole words. Does not round an extent that is the whole axis. Returns 0 if nothing is left.
  */
 static int64_t round_extent(const struct pair *pair, int axis, int64_t extent)
 {
@@ -257,10 +259,10 @@ static int size_tile(struct pair *pair, int64_t side)
 	return pair->extents[0] * pair->extents[1] >= SMALLEST_TILE / 16 * n;
 }
 
-/* Returns 1 if tiles along a pair of axes are good for the copy. */
+/* Chooses a pair of axes and the extents of a tile. Returns 1 if tiles are good for the copy. */
 static int choose_pair(const struct bi__launches *launches, int64_t size, struct pair *pair)
 {
-	/* Units of lines and runs of 128 to 512 bytes. */
+	/* The length of lines and runs in units: 128, 256 or 512 bytes. */
 	int64_t side = size <= 2 ? 128 : size == 4 ? 64 : 32;
 
 	*pair = (struct pair){ .n = 16 / size };
@@ -320,8 +322,9 @@ static int64_t tiles_along(const struct pair *pair, int axis)
 }
 
 /*
- * Makes launches of a tile kernel of launches of a strided kernel, if the copy gains from tiles. The axes of the pair
- * become steps from tile to tile; they are kept even if there is only one tile.
+ * Replaces the launches of a strided kernel by those of a tile kernel, if the copy gains from tiles and a launch can
+ * have all tiles of the pair. The axes of the pair become steps from tile to tile; they are kept even if there is only
+ * one tile.
  */
 static void start_tiles(struct bi__launches *launches, int64_t size)
 {
@@ -433,7 +436,7 @@ static void take_axes(struct bi__launches *launches, struct bi__nest *nest)
 	launches->is_done = 1;
 }
 
-/* Returns true if the distance of every position from the first position fits in 31 bits. */
+/* Returns true if the distances from the first to the last position of all axes, without signs, add up to 31 bits. */
 static int fits_31_bits(const uint32_t *shape, const int64_t *steps, uint32_t ndim)
 {
 	uint64_t left = INT32_MAX;

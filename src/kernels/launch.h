@@ -18,11 +18,11 @@
  * and enqueues `groups` groups of `threads` threads along one dimension. (OpenCL counts threads, not groups: its global
  * size is groups * threads.) The kernels have static shared memory only.
  *
- * The pointers must be multiples of BI__LAUNCH_ALIGN. `dst` and `src` are byte offsets from the pointers. The plan's
- * offsets are added to them. For a buffer object, the pointer is the buffer, and the offset is the block's offset in
- * it. For a device address, the pointer is address & ~(BI__LAUNCH_ALIGN - 1), and the offset is
- * address & (BI__LAUNCH_ALIGN - 1). The source and the destination may be in one buffer, but no byte may be both read
- * and written.
+ * The pointers are multiples of BI__LAUNCH_ALIGN, or limits.misalignment has their low bits. `dst` and `src` are byte
+ * offsets from the pointers. The plan's offsets are added to them. For a buffer object, the pointer is the buffer, and
+ * the offset is the block's offset in it. For a device address, the pointer is address & ~(BI__LAUNCH_ALIGN - 1), and
+ * the offset is address & (BI__LAUNCH_ALIGN - 1). The source and the destination may be in one buffer, but their
+ * elements must not share bytes.
  */
 #ifndef BI_KERNELS_LAUNCH_H
 #define BI_KERNELS_LAUNCH_H
@@ -63,7 +63,7 @@ enum bi__kernel_family {
 
 #define BI__KERNEL_UNITS 5
 
-/* Numbers of entry points: 0 to BI__KERNEL_COUNT - 1. */
+/* Entry points are numbered from 0 to BI__KERNEL_COUNT - 1. */
 #define BI__KERNEL_COUNT (BI__KERNEL_FAMILY_COUNT * BI__KERNEL_UNITS)
 
 /* Returns the name of an entry point, such as "bi__strided32_1". The text is constant. */
@@ -74,8 +74,7 @@ struct bi__launch_limits {
 	uint32_t group; /* threads of a group for strided and fill kernels: 1 to BI__NEST_GROUP */
 	int tiles; /* 1: the device can run groups of BI__TILE_GROUP threads, and has fast shared memory */
 	uint32_t count; /* the most units (tiles) of one launch; 0: BI__LAUNCH_COUNT */
-	uintptr_t misalignment; /* low bits of pointers that are not multiples of BI__LAUNCH_ALIGN; 0: all are multiples
-				 */
+	uintptr_t misalignment; /* bits of the pointers, merged by OR; 0: all are multiples of BI__LAUNCH_ALIGN */
 };
 
 /* Every member begins with a nest. */
@@ -95,7 +94,7 @@ struct bi__launch {
 	union bi__arguments arguments;
 };
 
-/* An axis of the remaining launches. Axes are ordered from the innermost to the outermost. Steps are in units. */
+/* An axis of the copy or fill. Axes are ordered from the innermost to the outermost. Steps are in units. */
 struct bi__launch_axis {
 	int64_t extent, dst, src;
 	int64_t index; /* index on this axis at which the next launch begins */

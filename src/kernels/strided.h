@@ -1,22 +1,22 @@
 /*
- * The kernels, written once in the common subset of OpenCL C, CUDA C++ and plain C. Each backend expands the macros
- * below into its program. The tests and the simulated driver run the kernels as C. launch.h computes the launches.
+ * The kernels, written once in the common subset of OpenCL C, CUDA C++ and plain C. The OpenCL backend and strided.cu
+ * expand the macros below. The tests and the simulated driver run the kernels as C. launch.h computes the launches.
  *
  * strided32, strided64   units from any place to any place, with offsets of 32 or 64 bits
  * fill                   the units of one item, which is part of the arguments, to any place
  * tile                   two axes, x and y, in tiles. The source is nearly dense along x or y. A group reads the lines
- * of a tile into shared memory. Then it writes the runs of the destination, which are along x. Each access has 16
- * bytes, whatever the alignment; a destination with gaps along x is written in units
+ * of a tile into shared memory. Then it writes the runs of the destination, which are along x. Accesses have 16 bytes,
+ * except at the ends of lines and runs; a destination with gaps along x is written in units
  *
- * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is. Positions and steps are counted in units. Every count
- * and every index fits in 31 bits, so that a division by an extent is a multiplication. A thread reads several units
- * before it writes the first, so that enough reads are in flight.
+ * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is. Positions and steps are counted in units. Unit
+ * numbers and extents fit in 31 bits, so that a division by an extent can be done by a multiplication. A thread reads
+ * several units before it writes the first, so that enough reads are in flight.
  *
- * The code between two barriers is a function of its own, a phase. Its arguments include the numbers of the thread.
- * These names are defined for each language before this file is used: bi__u8 to bi__u128, bi__i32 and bi__i64
- * (types), bi__kernel and bi__device (functions), bi__global and bi__shared (pointers), bi__shared_array, bi__once
- * (before a loop that must not be unrolled), bi__word(a, b, c, d) (a bi__u128 of four bi__u32, the lowest first),
- * bi__group_id, bi__group_size, bi__thread_x, bi__barrier.
+ * The code between two barriers is a function, called a phase. The number of the thread is one of its arguments, so
+ * plain C can call it. These names are defined for each language before this file is used: bi__u8 to bi__u128, bi__i32
+ * and bi__i64 (types), bi__kernel and bi__device (functions), bi__global and bi__shared (pointers), bi__shared_array,
+ * bi__once (before a loop that must not be unrolled), bi__word(a, b, c, d) (a bi__u128 of four bi__u32, the lowest
+ * first), bi__group_id, bi__group_size, bi__thread_x, bi__barrier.
  *
  * Every access to an array is one of the macros below, so that a test can record the accesses.
  *
@@ -26,8 +26,8 @@
 #define BI_KERNELS_STRIDED_H
 
 /*
- * Accesses to the source and the destination, and to the memory that a group shares. bi__round begins a round of a
- * loop, in which all threads of a group take part.
+ * bi__read and bi__write access the source and the destination; bi__put and bi__take access the memory that a group
+ * shares. bi__round begins a round of a loop, so that a test can match the accesses of several threads.
  */
 #ifndef bi__read
 #define bi__read(from) (*(from))
@@ -50,7 +50,7 @@
 #define BI__TILE_GROUP 128
 #define BI__TILE_WORDS 1280
 
-/* The most words that a thread reads. */
+/* The most whole words of the source that a thread reads. */
 #define BI__TILE_READS 8
 
 /* Bytes of the largest item of a fill. */
@@ -60,9 +60,9 @@
 #define BI__UNITS(X) X(1, 8) X(2, 16) X(4, 32) X(8, 64) X(16, 128)
 
 /*
- * A nest of loops, one loop for each axis. Axis 0 is the innermost. A launch has `count` units, one for each iteration
- * of the nest: unit n is iteration n. Kernels split n by a multiplication in place of a division. For every x below
- * 2^31:
+ * A nest of loops, one loop for each axis. Axis 0 is the innermost. A launch has `count` units (tile kernels: tiles),
+ * one for each iteration of the nest: unit n is iteration n. Kernels split n by a multiplication in place of a
+ * division. For every x below 2^31:
  *
  *   x / shape[i] == x * magic[i] >> shift[i]
  */
@@ -94,21 +94,21 @@
 
 /*
  * The arguments of a tile kernel. An iteration of the nest is a tile, which one group copies. Axes 0 and 1 of the nest
- * step from tile to tile along x and along y. Pairs are of x and y. All steps are in units.
+ * step from tile to tile along x and along y. Members with two values have those of x and of y. All steps are in units.
  *
  * The source of a tile is read in lines: one for each x, one for each y, or one for the whole tile (line_axis). The
  * gaps between the elements of a line are read too. Nothing before the first and after the last element of the axis is
  * read. In shared memory, lines are `pitch` units apart. The remainders of `pitch` and src_line modulo the units of a
  * word are equal, so a word of the source is a word in shared memory.
  *
- * The destination of a tile is written in runs. Each y has a run, or, if the runs follow each other, there is one run.
+ * The destination of a tile is written in runs. Each y has a run, or all have one run (is_one_run).
  * If dst_step is not 1, runs are written in units. Otherwise they are written in words: a word of the destination is
  * written by the tile that has its first unit. For this purpose a tile reads more[] elements of the next tile.
  */
 #define BI__TILE_STRUCT \
 	struct bi__tile { \
 		struct bi__nest nest; \
-		bi__i64 dst_step; /* from x to x */ \
+		bi__i64 dst_step; /* from element to element along x */ \
 		bi__i64 dst_run; \
 		bi__i64 src_line; \
 		bi__u32 shape[2]; \
@@ -121,10 +121,10 @@
 		bi__u32 has_edges; /* lines begin or end inside of a word */ \
 		bi__i32 pitch; \
 		bi__i32 mask; /* units of a word, less 1; clang 14 does not handle a constant here */ \
-		bi__u32 threads; /* of a line, a power of two, as a shift */ \
-		bi__u32 parts; /* of a line, each of a word for each thread; a power of two, as a shift */ \
-		bi__u32 runs; /* that threads write side by side, a power of two, as a shift */ \
-		bi__u32 row; /* x and y of unit u of a run: u % row and u / row */ \
+		bi__u32 threads; /* log2 of the threads that read a line */ \
+		bi__u32 parts; /* log2 of the parts of a line; a part has one word for each thread */ \
+		bi__u32 runs; /* log2 of the runs that threads write side by side */ \
+		bi__u32 row; /* if is_one_run: x and y of unit u are u % row and u / row */ \
 		bi__u32 magic; \
 		bi__u32 shift; \
 	};
@@ -203,9 +203,9 @@
 /*
  * The part of a tile that a group copies. Tiles at the end of an axis are smaller.
  *
- * before, after   units in front of and behind a line that may be read: they are between elements of the source
+ * before, after   units before and behind a line that may be read, because other tiles have elements there
  * low             the lowest unit of the first line, counted from the element with x = y = 0; negative if a step is
- * run, loaded     units of a run of this tile, and with the elements of the next tile
+ * run, loaded     units of a run of this tile, without and with the elements of the next tile
  * follows         1: the tile continues runs of the tile before it
  */
 #define BI__CORNER_FUNCTION \
@@ -255,8 +255,8 @@
 	}
 
 /*
- * Reads the lines of a tile: first all whole words, all of a thread before the first is stored, then the units of words
- * that the line does not fill.
+ * Reads the lines of a tile. Whole words come first: a thread reads all of its words before it stores the first. Then
+ * the units of incomplete words follow.
  */
 #define BI__TILE_LOAD(size, width) \
 	bi__device void bi__tile_##size##_words(bi__global const bi__u##width *src, const struct bi__tile *tile, \
@@ -312,7 +312,10 @@
 		} \
 	}
 
-/* Returns a word of units `step` units apart. After `left` units, the next unit is `turn` units further. */
+/*
+ * Returns a word of units that are `step` units apart. After `left` units, and then after each `row` units, the next
+ * unit is `turn` units further.
+ */
 #define BI__GATHER(size, width, body) \
 	bi__device bi__u128 bi__gather_##size(bi__shared const bi__u##width *held, bi__i32 step, int left, \
 					      bi__u32 row, bi__i32 turn) \
@@ -360,8 +363,8 @@
 	}
 
 /*
- * Writes the runs of a tile. Two neighbouring threads write the two words of a sector of memory. The next two write to
- * the next run, so that threads read neighbouring units of a line.
+ * Writes the runs of a tile. Two neighbouring threads write the two words of a sector (32 bytes) of memory. The next
+ * two write to the next run if there is one, so that threads read neighbouring units of a line.
  */
 #define BI__TILE_STORE(size, width) \
 	bi__device void bi__tile_##size##_store(bi__global bi__u##width *dst, const struct bi__tile *tile, \
@@ -442,8 +445,8 @@
 	}
 
 /*
- * A program consists of the types and the functions, and, for each unit (`size` bytes that are moved together) and each
- * width of an index (32 or 64 bits), of the phases and the entry points.
+ * A program consists of the types, the functions and, for each unit of BI__UNITS, the phases and the entry points.
+ * `size` and `width` are the bytes and the bits of a unit.
  */
 #define BI__KERNEL_TYPES BI__NEST_STRUCT BI__FILL_STRUCT BI__TILE_STRUCT
 #define BI__KERNEL_FUNCTIONS BI__DIVIDE_FUNCTION BI__PLACE_FUNCTION(32) BI__PLACE_FUNCTION(64) BI__CORNER_FUNCTION

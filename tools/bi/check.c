@@ -40,8 +40,10 @@ static const char *value_of(const struct run *run, int option)
 	return run->invocation->values[option];
 }
 
-/* Stops if the library lacks a function of the list. Notes 1 if the library has the producer's default function, and 2
- * if it has the consumer's. */
+/*
+ * Fails if the library lacks a function of the list. Otherwise notes a sum: 1 if the library has the producer's default
+ * function, and 2 if it has the consumer's.
+ */
 static void step_find(const struct check_task *task)
 {
 	for (const char *const *symbol = task->data; *symbol; symbol++)
@@ -75,8 +77,8 @@ static int choose_default(struct run *run, int found)
 }
 
 /*
- * Splits run->words at the commas into run->symbols. Returns NULL, or what is wrong with the names. The last names may
- * be missing then.
+ * Splits run->words at the commas into run->symbols. Returns NULL, or a text about an error in the names. After an
+ * error, the last names may be missing.
  */
 static const char *split_names(struct run *run)
 {
@@ -226,7 +228,7 @@ static int check_and_report(struct run *run)
 	rc = check_symbols(run);
 	if (rc && !check_report_broken(&run->report))
 		return rc;
-	/* Broken rules are shown even if a later step failed, or the file of the report cannot be written. */
+	/* Broken rules are printed even if a later step failed, or the file of the report cannot be written. */
 	if (json && write_json(run))
 		rc = EXIT_CODE_USAGE;
 	if (!is_json_stdout)

@@ -1,4 +1,4 @@
-/* Arrays for consumers: plain ones, legal but unusual ones, and illegal ones. All are in host memory. */
+/* Arrays for consumers: plain ones, legal but unusual ones, and illegal ones. Their memory is host memory. */
 #ifndef BI_TOOL_CHECK_CASES_H
 #define BI_TOOL_CHECK_CASES_H
 
@@ -26,10 +26,12 @@ struct case_change {
 struct check_case {
 	const char *name;
 	const char *rule; /* the rule that the array breaks; NULL: the array is legal */
-	/* The rule that a consumer breaks which refuses this array, and accepts the last one before it without
-	 * `permits`. */
+	/*
+	 * NULL, or the rule that a consumer breaks if it refuses this array, although it accepts the last array before
+	 * it that has no `permits`.
+	 */
 	const char *permits;
-	int ndim; /* -1: shape and strides of the plain array that the consumer accepts, changed along axis 0 */
+	int ndim; /* -1: those of the plain array that the consumer accepts; axis 0 may be changed */
 	int64_t shape[CASE_AXES], strides[CASE_AXES]; /* strides in elements; with ndim -1, 0 is no change */
 	uint64_t offset; /* in elements */
 	uint64_t shift; /* bytes by which the memory begins earlier, so that elements are not aligned */

@@ -22,19 +22,19 @@
 #include "text.h"
 
 #define MOST_RESULTS 256 /* of a step */
-#define MOST_DESCRIPTOR 255 /* that the command may have open */
+#define MOST_DESCRIPTOR 255 /* the highest descriptor that is closed in the child */
 #define DRIVER_SECONDS 20 /* to open a driver and to compile for it */
 
 /*
  * The results of a step, in memory that both processes share. The library under test may find it and write to it. So
- * the parent copies a member before it looks at it, and waits for no longer than `calls` of the step permits.
+ * the parent copies each result before it checks it, and the longest wait does not depend on the board.
  */
 static struct board {
 	_Atomic uint64_t alive; /* the time when the last call returned, in milliseconds */
 	int note;
 	enum check_end end;
 	int count;
-	struct check_result error; /* with CHECK_FATAL */
+	struct check_result error; /* only its text; set with CHECK_FATAL */
 	struct check_result results[MOST_RESULTS];
 } * board;
 
@@ -111,7 +111,7 @@ static void open_entry(struct check_task *task)
 	char path[4096];
 	void *symbol;
 
-	/* A name without a slash would be looked for in the folders of the system. */
+	/* dlopen would search the folders of the system for a name without a slash. */
 	snprintf(path, sizeof(path), "%s%s", strchr(task->file, '/') ? "" : "./", task->file);
 	task->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!task->library)
@@ -147,14 +147,17 @@ static _Noreturn void run_child(struct check_task *task, const struct check_step
 	judge_end();
 }
 
-/* Ends the texts of a copy, which come from another process. */
+/* Ends the texts of a copied result, which come from another process, and cleans its message (text_clean). */
 static void clean_result(struct check_result *result)
 {
 	result->rule[sizeof(result->rule) - 1] = result->text[sizeof(result->text) - 1] = '\0';
 	text_clean(result->text);
 }
 
-/* Adds the results of the board to the report. */
+/*
+ * Adds the results of the board to the report, except for those of rules that the report does not have. Prints the
+ * error of CHECK_FATAL.
+ */
 static enum check_end read_board(struct check_task *task, struct check_report *report)
 {
 	enum check_end end = board->end;
@@ -180,7 +183,10 @@ static int is_set_up(const struct check_step *step)
 	return !step->skipped || board->note >= 0;
 }
 
-/* Returns 1 if the child has ended. It stays a zombie, so that its process group is not used again. */
+/*
+ * Returns 1 if the child has ended. The child stays a zombie, so that the number of its process group is not used
+ * again.
+ */
 static int has_ended(pid_t child)
 {
 	siginfo_t info = { 0 };
@@ -190,7 +196,8 @@ static int has_ended(pid_t child)
 
 /*
  * Waits until the child ends, until no call has returned for the time of a call, or until the time of all calls of the
- * step is over. Returns 0 if it has ended, otherwise the time in milliseconds that was too short.
+ * step is over. For a step with `skipped`, the time to set up a driver is added. Returns 0 if the child has ended,
+ * otherwise the time in milliseconds that was exceeded.
  */
 static uint64_t wait_for_child(const struct check_task *task, const struct check_step *step, pid_t child,
 			       const sigset_t *mask)
@@ -211,7 +218,7 @@ static uint64_t wait_for_child(const struct check_task *task, const struct check
 	return 0;
 }
 
-/* Ends the child and the processes that it started. Adds a result if it did not end as it should. */
+/* Ends the process group of the child. Adds a result if the child did not end as it should. */
 static enum check_end end_child(struct check_task *task, const struct check_step *step, struct check_report *report,
 				pid_t child, uint64_t too_long)
 {
@@ -260,7 +267,7 @@ static enum check_end run_on_board(struct check_task *task, const struct check_s
 	uint64_t too_long;
 	pid_t child;
 
-	/* The signal of the child's end comes during pselect alone. */
+	/* SIGCHLD is blocked except in pselect, so none is lost between the check and the wait. */
 	sigaction(SIGCHLD, &action, NULL);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGCHLD);

@@ -14,7 +14,7 @@
 
 /*
  * The array that the consumer is given. Its pages are a guard, the memory, a guard, the numbers (shape, strides and
- * descr), and a guard. After the release no page can be used.
+ * descr), and a guard. After the release no page can be accessed.
  */
 static struct stage {
 	const struct check_case *now;
@@ -44,7 +44,10 @@ static const char *elements_rule(void)
 	return stage.now - check_cases < CASE_PLAIN ? "bi.takes" : "bi.odd";
 }
 
-/* A look at a page that must not be used ends the step with a broken rule. Any other fault is a crash. */
+/*
+ * Ends the step with a broken rule after an access to a protected page of the stage, or, before the release of an
+ * illegal array, to any address. Any other fault is a crash.
+ */
 static void judge_fault(int number, siginfo_t *info, void *context)
 {
 	const char *name = stage.now->name;
@@ -78,7 +81,10 @@ static void catch_faults(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-/* Writes shape, strides and descr to their page. `plain` is the case that the other one may change. */
+/*
+ * Writes shape, strides and descr to their page. If the ndim of `now` is -1, they are those of `plain`, with the
+ * changes of `now`.
+ */
 static void write_numbers(struct bi_exchange *x, const struct check_case *now, const struct check_case *plain)
 {
 	const struct check_case *from = now->ndim < 0 ? plain : now;
@@ -101,7 +107,7 @@ static void write_numbers(struct bi_exchange *x, const struct check_case *now, c
 
 static void fill_exchange(struct bi_exchange *x, const struct check_case *now, const struct case_type *type)
 {
-	memset(&stage.given, 0, sizeof(stage.given)); /* 0 for members that nobody knows (B-8) */
+	memset(&stage.given, 0, sizeof(stage.given)); /* 0 for members that this version does not have (B-8) */
 	*x = (struct bi_exchange)BI_EXCHANGE_INIT;
 	x->release = release_stage;
 	x->handle = (uintptr_t)stage.memory;
@@ -115,7 +121,7 @@ static void fill_exchange(struct bi_exchange *x, const struct check_case *now, c
 	x->type_lanes = 1;
 }
 
-/* Makes the array of a case. The memory ends with its page. */
+/* Makes the array of a case. The memory ends `shift` bytes before the end of its page. */
 static void set_stage(const struct check_case *now, const struct case_type *type, const struct check_case *plain)
 {
 	struct bi_exchange *x = &stage.given.x;
@@ -196,7 +202,7 @@ static void judge_overflow(const unsigned char *elements, size_t size)
 		}
 }
 
-/* Passes the array of a case to the consumer. Returns what it returns. */
+/* Passes the array of the stage to the consumer. Judges B-12 and B-39. Returns the result of the consumer. */
 static int call_consumer(const struct check_task *task, unsigned char *elements)
 {
 	struct bi_exchange before = stage.given.x;
@@ -214,7 +220,7 @@ static int call_consumer(const struct check_task *task, unsigned char *elements)
 	return code;
 }
 
-/* Returns what the consumer returns for an array of the type. */
+/* Passes an array of the case to the consumer, and judges the elements. Returns the result of the consumer. */
 static int pass_case(const struct check_task *task, const struct check_case *now)
 {
 	const struct case_type *type = &case_types[task->choice / CASE_PLAIN];
@@ -231,7 +237,7 @@ static int pass_case(const struct check_task *task, const struct check_case *now
 	return code;
 }
 
-/* Judges that an array is accepted, if the same array without the odd members is. */
+/* Judges that the array is accepted, if the consumer accepts the last array before it that has no `permits`. */
 static void judge_permitted(const struct check_task *task, const struct check_case *now)
 {
 	const struct check_case *base = now - 1;
@@ -258,7 +264,7 @@ static void step_case(const struct check_task *task)
 		judge_skip(elements_rule(), "an array with %s is refused", now->name);
 }
 
-/* Notes the plain array that the consumer accepts, or that ended the child. */
+/* Notes the number of the plain array that the consumer accepts, or that ended the child. */
 static void step_choice(const struct check_task *task)
 {
 	struct check_task trial = *task;

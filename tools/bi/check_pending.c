@@ -9,7 +9,7 @@
 
 #define CLOSED_MS 2000 /* a consumer that does not wait has read the elements by then */
 
-/* The functions of OpenCL that make and open a gate, and its user event. */
+/* A gate: a user event of OpenCL, for which work on a queue waits, and the functions for it. */
 static struct gate {
 	void *(*create)(void *context, int32_t *code);
 	int32_t (*open)(void *event, int32_t status);
@@ -28,7 +28,7 @@ static void *open_later(void *data)
 	return data;
 }
 
-/* Lets the later work of the context stream wait. Returns 0, or -1 if the driver cannot do that. */
+/* Makes later work on the context stream wait for the gate. Returns 0, or -1 if the driver cannot do that. */
 static int close_gate(const struct bi_context *context)
 {
 	void *queue = (void *)bi_stream_handle(bi_context_stream(context));
@@ -43,7 +43,7 @@ static int close_gate(const struct bi_context *context)
 	return gate.event && !gate.barrier(queue, 1, &gate.event, NULL) ? 0 : -1;
 }
 
-/* Makes an array whose elements are 1, and 2 when the gate is open. */
+/* Makes an array whose elements are 1, and 2 once the gate is open. */
 static int make_pending(const struct case_type *type, const struct check_case *plain, struct bi_exchange *out)
 {
 	struct bi_options opening = BI_OPTIONS_INIT;

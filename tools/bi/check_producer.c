@@ -17,14 +17,14 @@
 
 #define CANARY 0xa5
 #define BEHIND 64 /* bytes behind the structure that must not be written */
-#define LONGER 40 /* bytes of members that no producer knows */
+#define LONGER 40 /* bytes of members that this version does not have */
 #define THREADS 4
 #define ROUNDS 50
 #define LEAK_ROUNDS 128
 #define SEVERAL 8
 #define FREED 0x5a /* is written to memory that was freed */
 
-/* A structure that the function filled, between bytes of a canary. */
+/* A structure that the function filled. The bytes behind it are a canary. */
 struct taken {
 	union {
 		struct bi_exchange x;
@@ -33,11 +33,11 @@ struct taken {
 	int code; /* that the function returned */
 };
 
-/* A call as the caller of the function makes it. */
+/* The arguments of a call, and the rule that it tests. */
 struct call {
 	const char *name; /* NULL ends a list */
 	uint32_t version, struct_size, wishes;
-	const char *rule; /* the rule that wants the call to be refused, or accepted */
+	const char *rule; /* the rule by which the call must be refused, or accepted */
 	int is_refused;
 };
 
@@ -86,7 +86,7 @@ static void release_taken(struct taken *taken)
 	judge_alive();
 }
 
-/* Takes a structure by a plain call. A producer may refuse a later call: the child ends then. */
+/* Takes a structure by a plain call. Ends the child if the producer refuses, because it may refuse a later call. */
 static void take_array(const struct check_task *task, struct taken *taken)
 {
 	make_call(task, taken, &plain, CANARY);
@@ -96,7 +96,7 @@ static void take_array(const struct check_task *task, struct taken *taken)
 
 /*
  * Judges whether the producer accepts `call`, which differs from a plain call. A refusal breaks the rule only if the
- * producer accepts a plain call after it.
+ * producer accepts a plain call after it. Returns 1 if the producer accepts `call`.
  */
 static int judge_accepted(const struct check_task *task, const struct taken *taken, const struct call *call)
 {
@@ -123,7 +123,10 @@ struct snapshot {
 	int is_freed; /* the memory cannot be read, or looks as if it was freed */
 };
 
-/* Returns 1 if the memory of the host is lost. The middle is looked at: malloc writes to both ends. */
+/*
+ * Returns 1 if host memory cannot be read, or has the bytes of freed memory in its middle. Its ends are not compared,
+ * because malloc writes to them.
+ */
 static int is_memory_freed(const struct bi_exchange *x)
 {
 	if (x->handle_kind != BI_HANDLE_HOST || !x->handle)
@@ -134,7 +137,7 @@ static int is_memory_freed(const struct bi_exchange *x)
 	       is_canary((const unsigned char *)(uintptr_t)x->handle + x->size / 2, (size_t)(x->size / 4), FREED);
 }
 
-/* Returns the bytes of shape, and of strides, that can be read. */
+/* Returns the size of shape, which is that of strides, or 0 if one of them cannot be read. */
 static size_t numbers_size(const struct bi_exchange *x)
 {
 	size_t size = x->ndim * sizeof(int64_t);
@@ -176,7 +179,7 @@ static int is_same_shape(const struct snapshot *a, const struct snapshot *b)
 	       !memcmp(a->shape, b->shape, sizeof(a->shape));
 }
 
-/* Writes to memory that was freed, so that a late look at it finds other bytes. */
+/* Writes to memory that was freed, so that a later read of it finds other bytes. */
 static void overwrite_freed_memory(void)
 {
 	void *blocks[64];
@@ -209,7 +212,7 @@ static const char *find_change(const struct snapshot *before, const struct bi_ex
 	return is_memory_freed(x) && !before->is_freed ? "the memory, which is freed," : NULL;
 }
 
-/* Judges that a struct which two calls filled was written whole. */
+/* Judges that two calls, one over each canary, have written all bytes of the structure. */
 static void judge_written(const struct taken *first, const struct taken *second)
 {
 	size_t start = 0, end;
@@ -221,7 +224,10 @@ static void judge_written(const struct taken *first, const struct taken *second)
 	judge("B-8", start == SIZE, "the bytes %zu to %zu of the structure are not written", start, end - 1);
 }
 
-/* Finds what is wrong with a structure of `size` bytes that a call has filled. judge_written says whether B-8 holds. */
+/*
+ * Judges B-8 broken if the sizes are wrong after a call has filled a structure of `size` bytes. judge_written says
+ * whether the rule holds.
+ */
 static void judge_size(const struct taken *taken, uint32_t size)
 {
 	if (taken->x.struct_size != size)
@@ -232,7 +238,7 @@ static void judge_size(const struct taken *taken, uint32_t size)
 		judge("B-8", 0, "bytes behind a structure of %u are written", size);
 }
 
-/* Notes 1 if the structure is good enough for the other steps. */
+/* Notes 1 if judge_structure returns 1, else 0. Notes nothing if no later step is possible. */
 static void step_structure(const struct check_task *task)
 {
 	struct taken first, kept, second;
@@ -259,7 +265,6 @@ static void step_structure(const struct check_task *task)
 	judge_note(is_right);
 }
 
-/* Makes the calls of a list. */
 static void step_calls(const struct check_task *task)
 {
 	struct taken taken;
@@ -291,7 +296,7 @@ static void step_ready(const struct check_task *task)
 	release_taken(&taken);
 }
 
-/* The array of a call with BORROW is that of plain calls, if all plain calls give the same array. */
+/* Judges that BORROW gives an array of the shape and item size of plain calls, if two plain calls agree in them. */
 static void step_borrow(const struct check_task *task)
 {
 	struct snapshot seen[3];
@@ -315,7 +320,7 @@ static void step_borrow(const struct check_task *task)
 		      (long long)seen[0].shape[0], seen[0].x.item_size);
 }
 
-/* Several structures at a time: none changes while others are acquired and released. */
+/* Judges that the first of several structures does not change while others are acquired and released. */
 static void step_several(const struct check_task *task)
 {
 	static struct taken several[SEVERAL];
@@ -352,7 +357,7 @@ static void *release_on_thread(void *x)
 	return NULL;
 }
 
-/* A structure is moved and released by another thread. */
+/* Judges that another thread can release a structure that was moved. */
 static void step_move(const struct check_task *task)
 {
 	struct taken taken;
@@ -361,7 +366,7 @@ static void step_move(const struct check_task *task)
 
 	take_array(task, &taken);
 	if (!taken.x.release)
-		return; /* breaks B-39, which the first call has shown */
+		return; /* breaks B-39, which step_structure judges */
 	memcpy(&moved, &taken.x, sizeof(moved));
 	memset(&taken.x, CANARY, sizeof(taken.x));
 	if (pthread_create(&thread, NULL, release_on_thread, &moved)) {
@@ -419,7 +424,7 @@ static int repeat_call(const struct check_task *task, const struct call *call, i
 	return 1;
 }
 
-/* Judges that many calls leave no memory. A thread may free the memory later (B-40). */
+/* Judges that many calls leave less than one allocated byte each. A thread may free memory up to 0.2 s later. */
 static void judge_leaks(const struct check_task *task, const struct call *call, const char *rule)
 {
 	const struct timespec pause = { 0, 50000000 };

@@ -42,7 +42,7 @@ void check_report_add(struct check_report *report, const struct check_result *re
 	report->results = results;
 }
 
-/* Returns the next result of a rule with a status from *at on, or NULL. Moves *at behind it. */
+/* Returns the next result that has the rule and the status, from *at on, or NULL. Moves *at behind it. */
 static const struct check_result *next_result(const struct check_report *report, const char *rule,
 					      enum check_status status, size_t *at)
 {

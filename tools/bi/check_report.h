@@ -25,13 +25,13 @@ struct check_report {
 
 int check_report_has_rule(const struct check_report *report, const char *name);
 
-/* Adds a copy of a result that is not in the report yet. */
+/* Adds a copy of the result, unless the report has an equal one. */
 void check_report_add(struct check_report *report, const struct check_result *result);
 
 /* Returns the number of rules that are broken. */
 int check_report_broken(const struct check_report *report);
 
-/* Prints broken rules with all that was seen. With `is_long`, prints the other rules too. */
+/* Prints broken rules, with the first findings of each. With `is_long`, prints the other rules too. */
 void check_report_text(const struct check_report *report, int is_long, FILE *out);
 void check_report_json(const struct check_report *report, FILE *out);
 

@@ -6,10 +6,13 @@ struct check_rule {
 	const char *name;   /* NULL ends the table */
 	const char *wants;  /* the sentence that has to be true */
 	const char *reason; /* NULL: the rule is judged; otherwise the reason why it is not */
-	int is_for_all;     /* 1: the rule belongs to each protocol */
+	int is_for_all;     /* 1: the rule is about all protocols */
 };
 
-/* The rules that bind a producer. The sentences are those of python/buffer_interface/check/rules.py. */
+/*
+ * The rules that bind a producer. The sentences are those of python/buffer_interface/check/rules.py, except for B-23,
+ * B-37, B-38 and B-46, of which the command judges less.
+ */
 extern const struct check_rule check_producer_rules[];
 
 /* The rules for a consumer. If `wants` is NULL, the consumer has to refuse arrays that break the rule of a producer. */

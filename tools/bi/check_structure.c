@@ -69,7 +69,7 @@ static void describe_layout(const struct bi_exchange *x, char *text, size_t size
 		 x->ndim, shape, strides, x->item_size, x->handle, x->offset, x->size, x->flags);
 }
 
-/* Gives the memory the bytes that the elements reach. Returns 0 if no memory has so many. */
+/* Sets handle, offset and size to memory that the elements just fill. Returns 0 if no memory has so many bytes. */
 static int repair_memory(struct bi_exchange *x)
 {
 	uint64_t below = 0, above = 0;
@@ -89,7 +89,7 @@ static void ignore_release(struct bi_exchange *self)
 	self->release = NULL;
 }
 
-/* Names a type of bytes, as B-26 wants it for `descr`. */
+/* Sets descr, and the type's other members as B-26 demands beside it. */
 static void name_bytes(struct bi_exchange *x, const char *descr)
 {
 	x->type_code = 3;
@@ -99,8 +99,8 @@ static void name_bytes(struct bi_exchange *x, const char *descr)
 }
 
 /*
- * Writes the members that a rule is about to `text`. Then sets them to what the rule wants, so that the next rule can
- * be checked. Returns 0 if that is not possible.
+ * Describes in `text` the members that a rule is about. Then sets them to values that the rule permits, so that the
+ * next rule can be checked. Returns 0 if that is not possible.
  */
 static int describe_and_repair(struct bi_exchange *x, int rule, char *text, size_t size)
 {
@@ -164,8 +164,8 @@ static int rule_of(const char *why)
 }
 
 /*
- * Judges the rules of check.h, one after the other. Returns 1 if all hold. Ends early if a structure breaks an earlier
- * rule again, because check.h has not looked at the later ones then.
+ * Judges the rules of check.h, one after the other. Returns 1 if all hold. Ends early if a member cannot be repaired,
+ * or if the structure breaks an earlier rule again, because check.h does not check the later ones then.
  */
 static int judge_checked(struct bi_exchange x)
 {
@@ -189,7 +189,7 @@ static int judge_checked(struct bi_exchange x)
 	return all_hold;
 }
 
-/* Returns 1 if the table of section 3 has the type. */
+/* Returns 1 if the table of docs/specification.md, section 3, has the type. */
 static int is_known_type(unsigned code, unsigned bits)
 {
 	static const struct {
@@ -208,7 +208,7 @@ static int is_known_type(unsigned code, unsigned bits)
 	return 0;
 }
 
-/* Fills the structure of an array without dimensions that has the descr, and no other property. */
+/* Fills the structure of a host array without dimensions that has the descr and the item_size of `x`. */
 static void fill_described(struct bi_exchange *out, const struct bi_exchange *x)
 {
 	*out = (struct bi_exchange)BI_EXCHANGE_INIT;
@@ -220,7 +220,7 @@ static void fill_described(struct bi_exchange *out, const struct bi_exchange *x)
 	name_bytes(out, x->descr);
 }
 
-/* Returns 1 if a message has the word before the first text that it quotes, which may have any words. */
+/* Returns 1 if the word is in a message before the first quoted text, which may contain any words. */
 static int is_about(const char *message, const char *word)
 {
 	const char *found = strstr(message, word), *quoted = strpbrk(message, "\"'");
@@ -242,7 +242,7 @@ size_t check_readable_length(const char *text, size_t most)
 	return length;
 }
 
-/* Returns 1 for a text with a NUL behind at most `most` bytes, in memory of the process. */
+/* Returns 1 if the text has at most `most` bytes before its NUL, all in memory of the process. */
 static int is_text(const char *text, size_t most)
 {
 	size_t length = check_readable_length(text, most + 1);
@@ -250,7 +250,10 @@ static int is_text(const char *text, size_t most)
 	return length <= most && check_is_readable((uintptr_t)text + length, 1) && !text[length];
 }
 
-/* The library reads the descr. Its message tells whether the text, the size or the kind of type is wrong. */
+/*
+ * Judges B-28 and B-29, and B-26 for a type that DLPack can name. The library imports an array with the descr, and its
+ * message says which rule is broken.
+ */
 static int judge_descr(const struct bi_exchange *x)
 {
 	struct bi_options opening = BI_OPTIONS_INIT;

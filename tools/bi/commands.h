@@ -1,4 +1,4 @@
-/* The functions that run the commands. main.c calls them. */
+/* The commands. main.c has the list of them. */
 #ifndef BI_TOOL_COMMANDS_H
 #define BI_TOOL_COMMANDS_H
 

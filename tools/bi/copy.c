@@ -28,7 +28,7 @@ static const struct option options[] = {
 	{ NULL, NULL, NULL },
 };
 
-/* The resources of one run of the command copy. They are released at the end of the run. */
+/* The state of one run of the command copy. Its resources are released at the end of the run. */
 struct job {
 	const struct invocation *invocation;
 	const char *in_path;
@@ -38,8 +38,8 @@ struct job {
 	struct output output;
 	struct output profile;
 	int is_profile_stdout;
-	int64_t read; /* bytes of the input */
-	int header_code; /* exit code if the selection does not fit the array */
+	int64_t read; /* bytes of the input that were read */
+	int header_code; /* EXIT_CODE_USAGE if the selection does not fit the array */
 	struct bi_view *source; /* in host memory */
 	struct bi_view *result; /* in host memory, in C order */
 	struct bi_context *context;
@@ -67,7 +67,7 @@ static int refuse_usage(struct job *job, const struct bi_error *err)
 	return usage(job->invocation->command);
 }
 
-/* Refuses outputs that would be written to one file. */
+/* Refuses outputs that would go to one file, and a profile that would replace the input. */
 static int check_outputs(struct job *job)
 {
 	struct bi_error err;

@@ -171,7 +171,7 @@ static void print_rows(const struct row *rows, int count, int colour)
 	}
 }
 
-/* Prints the device that a copy without --device would use. Opens that device to find out. */
+/* Prints the device that BI_DEVICE selects. Opens that device to find out. Prints the error if that fails. */
 static void print_default(const char *spec)
 {
 	struct bi_options opening = BI_OPTIONS_INIT;

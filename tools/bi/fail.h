@@ -17,7 +17,7 @@
 
 enum exit_code {
 	EXIT_CODE_OK = 0,
-	EXIT_CODE_FAILURE = 1, /* an operation on a file or a device failed */
+	EXIT_CODE_FAILURE = 1, /* an operation on a file or a device failed; check: a rule is broken */
 	EXIT_CODE_USAGE = 2,
 	EXIT_CODE_DIFFERS = 3, /* the option --verify found a difference */
 	EXIT_CODE_INPUT = 4 /* the input file is not valid */
@@ -26,10 +26,12 @@ enum exit_code {
 /* Fills *err and returns `status`. `err` may be NULL. */
 int fail(struct bi_error *err, enum bi_status status, const char *format, ...) TOOL_PRINTF(3, 4);
 
-/* Fills *err after a failed system call with "<what>: <reason of errno>". Returns the status for errno. */
+/* Fills *err after a failed system call with "<what>: <reason of errno>". Returns BI_ENOMEM or BI_EDRIVER. */
 int fail_errno(struct bi_error *err, const char *what);
 
-/* Returns the exit code after bi_npy_read has failed with a status: the file is not valid, or cannot be read. */
+/*
+ * Returns the exit code for a failure of bi_npy_read: EXIT_CODE_INPUT if the file is not valid, else EXIT_CODE_FAILURE.
+ */
 int input_exit_code(int status);
 
 /* Puts "<about>: " before the message of *err. Returns the status of *err. */

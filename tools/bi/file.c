@@ -37,7 +37,9 @@ int input_open(struct input *input, const char *path, struct bi_error *err)
 		input_close(input);
 		return fail_errno(err, "cannot read the size of the file");
 	}
-	/* Standard input may be in the middle of a file. Some file systems give a file that has bytes the size 0. */
+	/*
+	 * Standard input may be in the middle of a file. Some file systems report the size 0 for files that have bytes.
+	 */
 	input->size = S_ISREG(info.st_mode) ? (int64_t)(info.st_size - lseek(input->fd, 0, SEEK_CUR)) : -1;
 	if (input->size <= 0)
 		input->size = -1;
@@ -121,7 +123,10 @@ static char *volatile *find_slot(const char *temporary)
 	return NULL;
 }
 
-/* Returns 0 where files have no number, and for devices but terminals: several outputs may be written to /dev/null. */
+/*
+ * Returns 1 if the file is the standard output. Returns 0 on systems whose files have no number. Returns 0 for a
+ * character device unless stdout is a terminal, because several outputs may be written to /dev/null.
+ */
 static int is_stdout(const struct stat *info)
 {
 	struct stat out;
@@ -145,8 +150,8 @@ static char *temporary_name(const char *target)
 }
 
 /*
- * Fails with a message that names the target and its directory. The temporary file is not named, because the user has
- * never seen its name.
+ * Fails with a message that names the directory of the target. The temporary file is not named, because the user does
+ * not know its name.
  */
 static int cannot_create(const char *target, struct bi_error *err)
 {
@@ -157,7 +162,7 @@ static int cannot_create(const char *target, struct bi_error *err)
 	struct stat info;
 	int exists = folder && !stat(folder, &info) && S_ISDIR(info.st_mode);
 
-	/* The reason follows, and the caller has named the path, so a long folder is cut. */
+	/* The reason follows, and the caller adds the path, so a long folder is cut. */
 	snprintf(what, sizeof(what), "cannot %s the directory %.100s%s", exists ? "create a file in" : "use",
 		 folder ? folder : "of this path", folder && strlen(folder) > 100 ? "…" : "");
 	errno = code;
@@ -175,9 +180,9 @@ static mode_t new_file_mode(void)
 }
 
 /*
- * Gives the temporary file the owner, the group and the permissions of the file that it replaces, if there is one. A
- * process without the right to give files away stays the owner; another group does not get the permissions of the old
- * group.
+ * Gives the temporary file the owner, the group and the permissions of the file that it replaces, or the default
+ * permissions if there is none. Without the right to give files away, the process stays the owner. If the group cannot
+ * be set, the group gets no permissions.
  */
 static int set_access(int fd, const struct stat *old, struct bi_error *err)
 {
@@ -233,7 +238,7 @@ static int open_target(struct output *output, struct bi_error *err)
 	} else if (!exists && !lstat(output->target, &link) && S_ISLNK(link.st_mode)) {
 		errno = code;
 		return fail_errno(err, "cannot follow the symbolic link");
-	} else if (!exists && code == ENAMETOOLONG) { /* the name of the temporary file is short, so mkstemp succeeds */
+	} else if (!exists && code == ENAMETOOLONG) { /* mkstemp would succeed with its short name */
 		errno = code;
 		return fail_errno(err, "cannot write");
 	} else if (exists && !S_ISREG(info.st_mode)) {
@@ -332,7 +337,10 @@ static int close_target(struct output *output, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Removes the temporary file from the list of files that a signal removes, after it was deleted or renamed. */
+/*
+ * Removes the temporary file, which was deleted or renamed, from the list of files that a signal removes. Resets the
+ * output.
+ */
 static void forget_temporary(struct output *output)
 {
 	char *volatile *slot = output->temporary ? find_slot(output->temporary) : NULL;

@@ -2,8 +2,9 @@
  * Files: inputs, and outputs that are written completely or not at all.
  *
  * An output is a temporary file in the directory of its target. output_commit renames it to the target. output_discard
- * deletes it, and so do SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT and SIGXCPU when they end the process. The new file has
- * the permissions of the file that it replaces. A target is written directly if it is not a regular file (a device, a
+ * deletes it, and so do SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT and SIGXCPU when they end the process (Windows:
+ * SIGINT, SIGTERM and SIGBREAK). The new file has the permissions, the owner and the group of the file that it
+ * replaces, as far as the process may set them. A target is written directly if it is not a regular file (a device, a
  * pipe) or is the standard output of the process. Symbolic links are followed; a link to a missing file is refused. The
  * path "-" is standard input or output.
  */
@@ -46,7 +47,7 @@ struct output {
  */
 int output_prepare(void);
 
-/* Opens an output. Returns BI_EBUSY if two outputs are open already. */
+/* Opens an output. Returns BI_EBUSY if two temporary files are in use already. */
 int output_open(struct output *output, const char *path, struct bi_error *err);
 
 /* Returns true if both outputs would be written to one regular file, or to standard output. */
@@ -55,7 +56,7 @@ int output_is_same(const struct output *a, const struct output *b);
 int output_is_input(const struct output *output, const struct input *input);
 int output_write(struct output *output, const void *bytes, size_t size, struct bi_error *err);
 
-/* Writes the output to its target. After a failure nothing of the output is left. */
+/* Moves the output to its target. After a failure no temporary file is left. */
 int output_commit(struct output *output, struct bi_error *err);
 void output_discard(struct output *output);
 

@@ -20,7 +20,7 @@ static int fail_too_large(const char *text, int length, int64_t limit, struct bi
 		    length < 40 ? "" : "…", limit < 0 ? "small" : "large", limit);
 }
 
-/* Reads an integer and sets *found. Returns BI_EINVAL if the text looks like a number and is not a decimal integer. */
+/* Reads an integer and sets *found. Returns BI_EINVAL if other characters of a word follow the integer, as in 1.5. */
 static int read_integer(struct scan *scan, int64_t *value, enum scan_number *found, struct bi_error *err)
 {
 	struct scan start;
@@ -111,7 +111,6 @@ int indexing_parse(const char *text, struct bi_index items[INDEXING_MAX], int *c
 	return scan_done(&scan) ? BI_OK : fail_unreadable(&scan, "','", err);
 }
 
-/* Reads one integer of a list of integers. */
 static int read_listed(struct scan *scan, int64_t *value, enum scan_number *found, struct bi_error *err)
 {
 	const char *start;
@@ -223,8 +222,8 @@ static int named_axes(const struct selection *selection, int *named, struct bi_e
 }
 
 /*
- * Refuses too many indices, and indices out of bounds. The messages use the words of the option, not of the library's
- * API.
+ * Refuses too many indices, indices out of bounds, and two ellipses. The messages use the words of the option, not of
+ * the library's API.
  */
 static int check_items(const struct selection *selection, const struct bi_layout *layout, struct bi_error *err)
 {

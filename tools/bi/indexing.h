@@ -21,16 +21,16 @@ struct selection {
 
 /*
  * Reads an index such as "::2, ::-1", "0, ..., newaxis" or "None, 3:". Items are integers, slices (each part may be
- * omitted or None), `...`, `newaxis` and `None`. Parts of a slice outside of int64_t are replaced by the nearest
- * int64_t, which selects the same elements. Returns BI_EOVERFLOW for an integer outside of int64_t, and BI_EINVAL for
- * invalid text.
+ * omitted or None), `...`, `newaxis`, `np.newaxis` and `None`. Parts of a slice above INT64_MAX or below -INT64_MAX are
+ * replaced by that limit, which selects the same elements of an axis shorter than INT64_MAX. Returns BI_EOVERFLOW for
+ * any other integer beyond these limits, and BI_EINVAL for invalid text.
  */
 int indexing_parse(const char *text, struct bi_index items[INDEXING_MAX], int *count, struct bi_error *err);
 
 /*
- * Reads integers such as "4,6", "(4, 6)" or "(4,)". "()" is no integers: *count becomes 0. Returns BI_EOVERFLOW for a
- * number above INT64_MAX or below -INT64_MAX. Returns BI_EINVAL for invalid or blank text and for more than BI_MAX_NDIM
- * numbers.
+ * Reads integers such as "4,6", "(4, 6)" or "(4,)". "()" is the empty list: *count becomes 0. Returns BI_EOVERFLOW for
+ * a number above INT64_MAX or below -INT64_MAX. Returns BI_EINVAL for invalid or blank text and for more than
+ * BI_MAX_NDIM numbers.
  */
 int integers_parse(const char *text, int64_t values[BI_MAX_NDIM], int *count, struct bi_error *err);
 
@@ -42,7 +42,7 @@ int selection_parse(const char *slice, const char *transpose, struct selection *
 
 /*
  * Changes the layout of an array to the layout of the view. `err` must not be NULL. The message of a failure names the
- * option.
+ * option and its value.
  */
 int selection_apply(const struct selection *selection, struct bi_layout *layout, struct bi_error *err);
 

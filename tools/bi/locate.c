@@ -51,7 +51,7 @@ struct search {
 
 /*
  * Counts the elements that begin `low` to `high` bytes away from the current place along the axes from `at` on.
- * `number` is the C-order number of the element at the current place.
+ * `number` is the part of their C-order numbers that the axes before `at` add.
  */
 static void search_axes(struct search *search, int at, int64_t low, int64_t high, int64_t number)
 {

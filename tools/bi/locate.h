@@ -1,8 +1,8 @@
 /*
  * Finds the elements of a layout that begin in a range of bytes: the inverse of a layout.
  *
- * The search goes through the axes, the longest stride first, and skips axes that cannot reach the range. A layout
- * without overlapping elements needs one step for each axis. For other layouts the number of steps is limited.
+ * The search goes through the axes, the longest stride first. It skips the indices from which the later axes cannot
+ * reach the range. The number of steps is limited.
  */
 #ifndef BI_TOOL_LOCATE_H
 #define BI_TOOL_LOCATE_H
@@ -14,7 +14,7 @@
 struct locator_axis {
 	int64_t stride; /* > 0 */
 	int64_t extent; /* > 1 */
-	int64_t weight; /* what one step of the index adds to the C-order number of an element */
+	int64_t weight; /* difference of the C-order numbers of neighbours along the axis */
 	int64_t reach; /* the most bytes that this axis and the axes after it can add */
 	int backwards; /* 1: the index decreases as the address increases */
 };

@@ -72,7 +72,7 @@ static int run_command(const struct command *command, int count, char *const *wo
 	return EXIT_CODE_OK;
 }
 
-/* Returns the most words of a call that begins with this word. */
+/* Returns the most words of a command line, "bi" included, whose second word is `first`. */
 static int most_words(const char *first)
 {
 	if (!strcmp(first, "--version") || !strcmp(first, "--help") || !strcmp(first, "-h"))
@@ -110,7 +110,7 @@ static int run_words(int count, char *const *words)
 	return unknown_command(words[1]);
 }
 
-/* Writes what stdout still holds. Returns the exit code of the command, or that of a failure if it is EXIT_CODE_OK. */
+/* Flushes stdout. Returns `rc`, or EXIT_CODE_FAILURE if `rc` is EXIT_CODE_OK and stdout could not be written. */
 static int end_output(int rc)
 {
 	int failed;

@@ -71,7 +71,7 @@ static int index_view(struct view *view, const struct naive_array *source, const
 	for (int i = 0; i <= selection->count; i++) {
 		const struct bi_index *item = &selection->items[i];
 
-		/* An ellipsis stands for the axes that no item names, and so does the end. */
+		/* The axes that no item names are those of the ellipsis, or the last ones. */
 		if (i == selection->count || item->kind == BI_INDEX_ELLIPSIS) {
 			for (end = i == selection->count ? source->ndim : axis + unnamed; axis < end; axis++)
 				view->axes[view->ndim++] = (struct axis){ source->shape[axis], pitches[axis] };

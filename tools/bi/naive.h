@@ -1,7 +1,7 @@
 /*
- * Computes array[items].transpose(axes) one element at a time from the bytes of the array.
+ * Compares an array with source[items].transpose(axes), one element at a time.
  *
- * It does not call the library, so its result checks the library's result.
+ * The comparison does not call the library, so it can check the library's result.
  */
 #ifndef BI_TOOL_NAIVE_H
 #define BI_TOOL_NAIVE_H

@@ -7,8 +7,8 @@
 #define LONGEST_NAME 24
 
 /*
- * Returns the least number of insertions, removals and replacements that turn one word into the other. Both words have
- * at most LONGEST_NAME characters.
+ * Returns the least number of insertions, removals and replacements that make one word of the other. Both words have at
+ * most LONGEST_NAME characters.
  */
 static size_t edit_distance(const char *a, const char *b)
 {
@@ -102,7 +102,7 @@ static int parse_option(const struct command *command, int count, char *const *w
 		value = "";
 	} else if (!value && ++*at < count) {
 		value = words[*at];
-		if (!strncmp(value, "--", 2)) { /* the value was forgotten; else an option would be lost */
+		if (!strncmp(value, "--", 2)) { /* an option, which would be lost as the value of this one */
 			say("%s: --%s lacks its value %s; a value that begins with -- is given by --%s=%s",
 			    command->name, command->options[found].name, command->options[found].value,
 			    command->options[found].name, value);

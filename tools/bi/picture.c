@@ -88,7 +88,7 @@ struct memory {
 	int64_t row; /* number of cells in a row */
 	int width; /* characters of a label */
 	int widest; /* characters of the longest label that was drawn */
-	int uncounted; /* 1: a drawn cell belongs to more elements than were counted */
+	int uncounted; /* 1: the elements of a drawn cell were not all counted */
 	int crowded; /* 1: a drawn cell belongs to several elements */
 	int continued; /* 1: a drawn cell belongs to an element that begins in an earlier cell */
 	int gaps; /* 1: a drawn cell belongs to no element */
@@ -116,8 +116,8 @@ static int64_t common_cell(const struct bi_layout *layout, int64_t cell)
 }
 
 /*
- * Returns the bytes of a row in a natural drawing of the base: its second shortest stride, or 0 if there is only one
- * stride.
+ * Returns the bytes of a row in a natural drawing of the base: its second shortest stride, or 0 if it has fewer than
+ * two different strides.
  */
 static int64_t natural_row(const struct bi_layout *base)
 {
@@ -382,7 +382,7 @@ void picture_memory(const struct canvas *canvas, const struct bi_layout *base, c
 		memory.cell = gcd(memory.cell, first - memory.first);
 	locator_init(&memory.locator, view);
 	memory.widest = digits(bi_layout_size(view) - 1);
-	/* The legend and the width of a cell depend on the cells that are drawn, so the rows are drawn before. */
+	/* The legend and the width of a cell depend on the cells that are drawn, so the rows are drawn first. */
 	do {
 		free(drawn);
 		drawn = draw_memory(canvas, &memory, base);

@@ -12,7 +12,7 @@ struct canvas {
 	int colour;
 };
 
-/* Draws the memory that `base` covers. Each cell shows the number of the element of `view` that lies there. */
+/* Draws the memory that `base` covers. Each cell has the number of the element of `view` that begins there. */
 void picture_memory(const struct canvas *canvas, const struct bi_layout *base, const struct bi_layout *view);
 
 /* Draws the elements of `view` by index, each with the offset of its first byte. */

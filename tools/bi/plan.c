@@ -43,7 +43,7 @@ int plan_print(const struct bi_layout *view, struct bi_error *err)
 	return BI_OK;
 }
 
-/* A copy is repeated at least ROUNDS times and for at least SECONDS seconds. */
+/* A copy is repeated at least ROUNDS times, and until SECONDS seconds have passed since the first one began. */
 #define ROUNDS 3
 #define SECONDS 0.2
 
@@ -78,7 +78,7 @@ struct measurement {
 	struct bi_view *view, *dense, *other;
 };
 
-/* Allocates no bytes for most of those before the view. Its alignment within a page stays the same. */
+/* Makes the source. Whole pages before it are not allocated, so its alignment within a page stays the same. */
 static int open_source(struct measurement *measured, const struct bi_layout *layout, struct bi_error *err)
 {
 	struct bi_layout moved = *layout;

@@ -1,4 +1,4 @@
-/* The functions of POSIX that file.c uses, on Windows. Included after the headers of the system. */
+/* The functions of POSIX that file.c uses and Windows lacks. Included after the headers of the system. */
 #ifndef BI_TOOL_POSIX_H
 #define BI_TOOL_POSIX_H
 
@@ -58,7 +58,7 @@ static inline char *windows_realpath(const char *path, char *buffer)
 	return whole;
 }
 
-/* Windows delivers no signal to a thread that writes files. */
+/* Signals cannot be blocked on Windows, where handlers run on threads of their own. */
 typedef int windows_sigset;
 #define sigset_t windows_sigset
 #define SIG_SETMASK 0

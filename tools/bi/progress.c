@@ -18,7 +18,7 @@ double seconds_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Draws a line such as "  copying  ████████░░░░   61 %  1.2 of 2.0 GiB". */
+/* Draws a line such as "  copying     ████████░░░░  66 %  1352 of 2048 MiB". */
 static void draw_bar(struct progress *progress)
 {
 	double part = (double)progress->done / (double)progress->total, mib = 1.0 / (1 << 20);

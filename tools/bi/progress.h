@@ -1,4 +1,4 @@
-/* A progress bar on stderr. It is drawn only if stderr is a terminal and there is much to do. */
+/* A progress bar on stderr. It is drawn only if stderr is a terminal and the total is above 64 MiB. */
 #ifndef BI_TOOL_PROGRESS_H
 #define BI_TOOL_PROGRESS_H
 

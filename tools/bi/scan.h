@@ -1,6 +1,6 @@
 /*
- * A cursor over text that need not end with a NUL. Each function first skips white space. If it then does not find what
- * it looks for, the cursor stays there.
+ * A cursor over text that need not end with a NUL. Functions that can move the cursor first skip white space. If such a
+ * function does not find the text that it looks for, the cursor stays behind the white space.
  */
 #ifndef BI_TOOL_SCAN_H
 #define BI_TOOL_SCAN_H
@@ -30,12 +30,10 @@ enum scan_number { SCAN_NO_INTEGER, SCAN_INTEGER, SCAN_CLIPPED };
  */
 enum scan_number scan_integer(struct scan *scan, int64_t *value);
 
-/*
- * Returns the length of the word at the cursor, with the signs before it. It is for messages about malformed numbers.
- */
+/* Returns the length of the word at the cursor, with the signs before it. */
 int scan_word_length(const struct scan *scan);
 
-/* Returns the number of characters that a message should quote, counted from the cursor. */
+/* Returns the number of bytes that a message should quote, counted from the cursor. */
 int scan_shown(const struct scan *scan);
 
 #endif

@@ -70,7 +70,7 @@ static int read_offset(const char *text, int64_t *offset, struct bi_error *err)
 	return rc;
 }
 
-/* Moves a layout that begins below byte 0 up to byte 0, unless the user gave the offset. */
+/* Moves a layout that begins below byte 0 up to byte 0. If the user gave the offset, refuses such a layout. */
 static int shift_to_zero(struct bi_layout *layout, const char *offset, struct bi_error *err)
 {
 	int64_t first, end;
@@ -146,7 +146,10 @@ static int keep_layout(void *data, const struct bi_layout *layout, struct bi_err
 	return BI_OK;
 }
 
-/* Reads the layout of the array in a file. Its offset counts from the first element. The elements are not read. */
+/*
+ * Reads the layout of the array in a file, whose offset is 0. Does not read the elements. *code is the exit code of a
+ * failure.
+ */
 static int read_file(const struct invocation *invocation, struct shown *shown, int *code, struct bi_error *err)
 {
 	const char *path = invocation->arguments[0];
@@ -168,7 +171,7 @@ static int read_file(const struct invocation *invocation, struct shown *shown, i
 	return rc;
 }
 
-/* Counts the bytes that belong to more than one element. Returns -1 if the array is too large for that. */
+/* Counts the bytes that belong to more than one element. Returns -1 if the array is too large or memory is missing. */
 static int64_t count_shared(const struct bi_layout *layout)
 {
 	int64_t first, end, shared = 0, index[BI_MAX_NDIM] = { 0 }, offset;

@@ -1,21 +1,22 @@
-/* A stream that writes into memory. */
+/* A stream that writes into memory, and texts of other origin, cleaned for a terminal. */
 #ifndef BI_TOOL_TEXT_H
 #define BI_TOOL_TEXT_H
 
 #include <stdio.h>
 
-/* Opens the stream. Returns NULL if memory is missing. */
+/* Opens the stream. Returns NULL on failure. */
 FILE *text_open(char **text, size_t *length);
 
 /*
- * Closes the stream. Returns 0 and sets *text to the written bytes with a NUL behind them; the caller frees it. On
- * failure returns -1 and sets *text to NULL. `text` and `length` are those of text_open.
+ * Closes the stream. Returns 0, sets *text to the written bytes with a NUL behind them, and sets *length to their
+ * number; the caller frees *text. On failure returns -1 and sets *text to NULL. `text` and `length` are those of
+ * text_open.
  */
 int text_close(FILE *stream, char **text, size_t *length);
 
 /*
- * Replaces what a terminal cannot print in a text of another origin: "\n" by " ", other control characters and bytes
- * that are not UTF-8 by "?".
+ * Replaces characters that a terminal cannot print, in a text of another origin: "\n" by " ", other control characters
+ * and bytes that are not UTF-8 by "?".
  */
 void text_clean(char *text);
 

@@ -19,7 +19,7 @@ static int copy_part(const struct bi_view *dst, const struct bi_view *src, int a
 
 /*
  * Copies between two arrays that are dense in the same order, in slabs along the axis with the longest stride. Waits
- * for each slab only if a progress bar is shown.
+ * for each slab only if a progress bar is drawn.
  */
 static int copy_in_slabs(const struct bi_view *dst, const struct bi_view *src, const struct bi_layout *layout,
 			 struct progress *progress, struct bi_error *err)
