@@ -4,7 +4,7 @@
 
 enum necessity { optional, required };
 
-/* CUDA 11.2 is the first version with stream-ordered allocation (cuMemAllocAsync). */
+/* The oldest CUDA version that is accepted. It is the first with stream-ordered allocation (cuMemAllocAsync). */
 #define OLDEST 11020
 
 static struct bi__cu_api api;
@@ -20,7 +20,7 @@ static int open_symbols(const struct bi__symbol *symbols, size_t count, struct b
 	return bi__dl_open("BI_CUDA_LIBRARY", names, symbols, count, &api, err);
 }
 
-/* Reports an old driver by its version. Without this check the user would read only the name of a missing function. */
+/* Refuses a driver that is older than OLDEST. Without this check the message would only name a missing function. */
 static int check_version(struct bi_error *err)
 {
 	static const struct bi__symbol symbols[] = {

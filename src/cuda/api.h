@@ -1,8 +1,9 @@
 /*
- * The CUDA driver library: its functions, opened at run time, and its error codes.
+ * The CUDA driver library: its functions, opened at run time, and the names of its error codes.
  *
- * The library is libcuda.so.1 or libcuda.so, unless the environment variable BI_CUDA_LIBRARY names another file. CUDA
- * 11.2 has all functions that are required here. The runtime library (cudart) is never used.
+ * The library is libcuda.so.1 or libcuda.so (Windows: nvcuda.dll, macOS: libcuda.dylib), unless the environment
+ * variable BI_CUDA_LIBRARY names another file (dl.h). CUDA 11.2 has all functions that are required here. The runtime
+ * library (cudart) is never used.
  */
 #ifndef BI_CUDA_API_H
 #define BI_CUDA_API_H
@@ -108,18 +109,20 @@ struct bi__cu_api {
 };
 
 /*
- * The functions of the driver. The pointers are NULL until bi__cu_open has succeeded. Code that holds a CUDA handle
- * need not call bi__cu_open.
+ * The functions of the driver. They may be called after bi__cu_open has succeeded, as it has for each opened device.
+ * Optional functions that the driver lacks are NULL.
  */
 extern const struct bi__cu_api *const bi__cu;
 
-/* Opens the library and initialises the driver, unless an earlier call has. A call that fails leaves nothing behind. */
+/*
+ * Opens the library and initialises the driver, unless an earlier call has. After a failure, the next call tries again.
+ */
 int bi__cu_open(struct bi_error *err);
 
-/* Returns a function of the opened library, or NULL. */
+/* Returns a function of the opened library, or NULL if the library does not have it. */
 bi_function *bi__cu_symbol(const char *name);
 
-/* Returns the version of the driver, for example 12040 for CUDA 12.4. */
+/* Returns the CUDA version that the driver supports, for example 12040 for CUDA 12.4. */
 int bi__cu_version(void);
 
 /* Returns the name of an error code, such as "CUDA_ERROR_INVALID_VALUE", or "unknown code". */

@@ -1,6 +1,6 @@
 /*
- * Copies between two memories that the device can address. The driver copies dense bytes, and boxes from and to the
- * host; a kernel copies all else.
+ * Copies between two memories that the device can address. The driver copies dense bytes, and boxes of long rows
+ * between host memory and device memory. A kernel copies all else, and everything between two host memories.
  */
 #include "common/plan/rect.h"
 #include "cuda/cuda.h"
@@ -10,19 +10,19 @@
 
 const struct bi__launch_limits bi__cuda_limits = { .group = BI__NEST_GROUP, .tiles = 1 };
 
-/* Returns true if the memory belongs to another CUDA context than the queue. */
+/* Returns true if the memory belongs to another CUcontext than the queue. */
 static int is_elsewhere(const struct bi__cuda_job *job, const struct bi__place *place)
 {
 	return place->device && ((const struct bi__cuda *)place->device->state)->shared != job->queue->cuda->shared;
 }
 
-/* Returns true if the device memory belongs to another CUDA context. Host memory is addressable from every context. */
+/* Returns true for memory of another CUcontext, unless it has a host address: every context can address such memory. */
 static int is_foreign(const struct bi__cuda_job *job, const struct bi__place *place)
 {
 	return is_elsewhere(job, place) && !place->block->host;
 }
 
-/* Refuses memory of another CUDA context that was reset: its addresses may belong to other memory now. */
+/* Refuses memory of another CUcontext that was reset, because its addresses may belong to other memory now. */
 int bi__cuda_refuse_reset_places(const struct bi__cuda_job *job, struct bi_error *err)
 {
 	int rc = is_elsewhere(job, job->dst) ? bi__cuda_refuse_reset(job->dst->device->state, err) : BI_OK;
@@ -30,7 +30,7 @@ int bi__cuda_refuse_reset_places(const struct bi__cuda_job *job, struct bi_error
 	return !rc && is_elsewhere(job, job->src) ? bi__cuda_refuse_reset(job->src->device->state, err) : rc;
 }
 
-/* Returns true for host memory, both pageable and pinned. */
+/* Returns true for a host address of the caller, and for a block of pinned or registered memory. */
 static int is_of_host(const struct bi__place *place)
 {
 	return !place->block || bi__cuda_is_of_host(place->block);
@@ -46,7 +46,7 @@ static int copy_linear(const struct bi__cuda_job *job, struct bi_error *err)
 	bi__cu_pointer to = bi__cuda_address(job->dst, job->plan->dst_offset),
 		       from = bi__cuda_address(job->src, job->plan->src_offset);
 
-	/* cuMemcpyPeerAsync is documented for device memory on both sides. */
+	/* cuMemcpyPeerAsync is documented only for device memory on both sides. */
 	if (is_of_host(job->dst) || is_of_host(job->src) || (!is_foreign(job, job->dst) && !is_foreign(job, job->src)))
 		return bi__cu_check(bi__cu->MemcpyAsync(to, from, job->plan->unit, job->queue->stream), "cuMemcpyAsync",
 				    err);
@@ -92,10 +92,7 @@ static bi__cu_result copy_slices(const struct bi__cuda_job *job, const struct bi
 	return bi__cu->Memcpy3DAsync(&copy, job->queue->stream);
 }
 
-/*
- * Returns true if the plan is a box (equal rows at a fixed pitch) that the driver can copy, and the rows are long
- * enough.
- */
+/* Returns true and sets *rect if the plan is a box (rect.h) of long rows with pitches that the driver can copy. */
 static int is_box(const struct bi__cuda_job *job, struct bi__rect *rect)
 {
 	size_t most = (size_t)job->queue->cuda->facts.max_pitch;
@@ -113,9 +110,9 @@ static int copy_by_kernel(const struct bi__cuda_job *job, bi__cu_pointer to, bi_
 }
 
 /*
- * The driver copies boxes between the host and the device. A kernel copies all else: inside a device, because it has to
- * copy short rows there anyway; if both sides are host memory, because the driver's copy would block the calling
- * thread; and if the driver refuses a pitch that it did not choose, which is allowed.
+ * The driver copies boxes of long rows between host and device memory. A kernel copies all else: inside a device,
+ * because it has to copy short rows there anyway; between two host memories, because the driver's copy would block the
+ * calling thread; and boxes whose pitch the driver refuses.
  */
 int bi__cuda_copy_nest(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu_pointer from, struct bi_error *err)
 {

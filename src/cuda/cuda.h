@@ -1,13 +1,16 @@
 /*
- * Declarations for the files of the CUDA backend. The operations are described in common/backend/backend.h.
+ * Declarations for the files of the CUDA backend. common/backend/backend.h describes the operations.
  *
- * Threads: several threads may call any function concurrently. The context is current in the functions that backend.h
- * lists at `begin`, and where a comment says so; other functions make it current themselves. A function restores the
- * calling thread's stack of contexts and its capture mode before it returns. No lock is held while a thread waits for
- * the device, with two exceptions: bi__cuda_open_shared and take_back_chunks_locked wait under a lock, and a launch or
- * a pageable copy does so if it repeats a step that failed in bi__cuda_open_shared. CUDA calls the host functions of
- * pageable.c on a thread of its own. They do not call the driver, and take no lock that a thread holds during a call of
- * the driver.
+ * Contexts: backend.h lists at `begin` the operations for which the context is current. Comments here name the other
+ * functions that need it. Except for the functions that enter or leave a context or a capture mode, each function
+ * restores the calling thread's stack of contexts and its capture mode before it returns.
+ *
+ * Threads: several threads may call any function at the same time, unless a comment excludes that. A thread may wait
+ * for the device under a lock of this backend in bi__cuda_open_shared, in a copy, fill or launch that repeats a step
+ * that failed there, in take_back_chunks_locked, and if the driver has no room for more commands.
+ *
+ * CUDA calls the host functions of pageable.c on a thread of its own. A host function does not call the driver, and
+ * takes no lock that another thread holds during a call of the driver.
  */
 #ifndef BI_CUDA_CUDA_H
 #define BI_CUDA_CUDA_H
@@ -20,7 +23,7 @@
 #include "cuda/api.h"
 #include "kernels/launch.h"
 
-/* Attributes of a device: X(member, name in the driver without its prefix). */
+/* Attributes of a device: X(member, name in types.h without BI__CU_DEVICE_). */
 #define BI__CUDA_FACTS(X) \
 	X(unified_addressing, UNIFIED_ADDRESSING) \
 	X(integrated, INTEGRATED) \
@@ -37,7 +40,7 @@ struct bi__cuda_facts {
 #undef BI__CUDA_FACT_MEMBER
 };
 
-/* An event. The functions of the backend table take its address as a number. */
+/* An event. Its address is the number of the event in the backend table. */
 struct bi__cuda_event {
 	atomic_uint refs;
 	struct bi__cuda_shared *shared;
@@ -48,45 +51,45 @@ struct bi__cuda_event {
 			    capture */
 	struct bi__cuda_event *next; /* in one of the lists of struct bi__cuda_shared */
 	struct {
-		char *slot; /* pinned memory to which few bytes were copied; NULL: the event is not of this kind */
+		char *slot; /* slot of a short read (bi__cuda_read); NULL: the event is not of this kind */
 		void *dst;
 		size_t nbytes;
-		bi__cu_stream stream; /* complete when this is empty; there is no handle */
+		bi__cu_stream stream; /* the event is complete when this stream is empty; `handle` is NULL */
 	} read;
 };
 
-/* Bytes of a chunk, and number of chunks of a context. */
+/* Bytes of a chunk that is no pair, and number of such chunks in a CUcontext. */
 #define BI__CUDA_CHUNK ((size_t)1 << 20)
 #define BI__CUDA_CHUNKS 8
 
-/* Few bytes are read through a slot of pinned memory: bytes of a slot, and number of slots. */
+/* Short reads go through slots of pinned memory: bytes of a slot, and number of slots in a CUcontext. */
 #define BI__CUDA_SLOT ((size_t)1 << 10)
 #define BI__CUDA_SLOTS 64
 
 /*
- * Copies of more bytes than a buffer use pairs: number of pairs, bytes of one of the two buffers. From 2 MiB on the
- * engine copies with several threads.
+ * A copy of more than BI__CUDA_BUFFER bytes uses a pair if one is free: number of pairs in a CUcontext, and bytes of
+ * each of the two buffers of a pair. From 2 MiB on the engine may use several threads.
  */
 #define BI__CUDA_PAIRS 2
 #define BI__CUDA_BUFFER ((size_t)2 << 20)
 #define BI__CUDA_ALL_CHUNKS (BI__CUDA_CHUNKS + BI__CUDA_PAIRS)
 
-/* A chunk is a staging buffer of pinned memory, or a pair of them. Pageable memory is copied through it. */
+/* A staging buffer of pinned memory through which pageable memory is copied, or a pair of such buffers. */
 struct bi__cuda_chunk {
-	bi__cu_event used; /* recorded on the queue after the chunk's last use; made for the first use */
-	uint64_t queue; /* serial of the queue that used the chunk last; 0: not used yet */
+	bi__cu_event used; /* recorded on the queue after the chunk's last use; NULL: not made yet */
+	uint64_t queue; /* serial of the queue of the last use; 0: not used yet, or that use was not recorded */
 	uint64_t last_use; /* number of the chunk's last use; a lower number is an older use */
-	int is_unavailable; /* a thread is enqueuing a copy through the pair, the pair has no stream, or the driver has
-			       refused to tell when the last use ends */
+	int is_unavailable; /* 1: a thread is enqueuing a copy through the pair, the pair has no stream, or the driver
+			       has refused to record the end of the last use and to wait for it */
 	bi__cu_stream stream; /* pair: runs the host functions */
-	bi__cu_event passed[2]; /* pair: recorded after each use of a buffer */
+	bi__cu_event passed[2]; /* pair: one for each buffer, recorded after it is filled and after it is emptied */
 };
 
 struct bi__cuda_pageable {
-	pthread_mutex_t lock; /* guards the members below; held while the commands for one chunk are enqueued, but
-				 not for a pair; taken before bi__cuda_shared.lock */
-	char *bytes; /* pinned memory of the chunks, slots and pairs; NULL: the allocation has failed, and the next
-			copy tries again */
+	pthread_mutex_t lock; /* guards the members below, but not a pair that a thread has claimed; held while the
+				 commands for one chunk are enqueued; taken before bi__cuda_shared.lock */
+	char *bytes; /* pinned memory of the chunks, slots and pairs; NULL: the allocation has failed, and the next copy
+			tries again */
 	struct bi__cuda_chunk chunks[BI__CUDA_ALL_CHUNKS]; /* the pairs come last */
 	uint64_t uses;
 	uint64_t claimed; /* bits 1 << number of a slot in use */
@@ -94,52 +97,51 @@ struct bi__cuda_pageable {
 
 /* The kernels of src/kernels. */
 struct bi__cuda_kernels {
-	pthread_mutex_t lock; /* held while the driver loads; taken after bi__cuda_pageable.lock */
-	int is_prepared; /* the first load was tried, and the pinned memory of the chunks allocated; guarded by `lock`
-			  */
-	_Atomic(bi__cu_module) module; /* NULL: loading has failed. The first use tries again */
+	pthread_mutex_t lock; /* held while the driver loads the kernels; taken after bi__cuda_pageable.lock */
+	int is_prepared; /* 1: loading the kernels and making the chunks was tried; guarded by `lock` */
+	_Atomic(bi__cu_module) module; /* NULL: not loaded. A launch then loads the module */
 	bi__cu_function functions[BI__KERNEL_COUNT];
 	atomic_ullong built, loaded; /* numbers of modules: compiled from PTX by the driver; loaded as machine code */
 };
 
 /*
- * State that the opened devices with one CUcontext share. Loading kernels may wait for work of the device, so
- * they are loaded when the first of the devices is opened. They are unloaded when the last is closed.
+ * State that the opened devices with one CUcontext share. Loading kernels may wait for work of the device, so they are
+ * loaded when the first of the devices is opened. They are unloaded when the last is closed.
  *
- * The events are part of it, because one of the devices may keep an event of another one, and be closed later: the
- * memory of a context also holds the ends of work that streams of the other contexts do on it.
+ * Events belong to this state and not to one opened device: a memory of one device may hold an event that a stream of
+ * another device recorded, and that other device may be closed first.
  */
 struct bi__cuda_shared {
 	struct bi__cuda_shared *next;
 	bi__cu_context context;
 	unsigned long long context_id; /* of cuCtxGetId; 0: the driver has no such numbers */
 	unsigned users;
-	atomic_int is_reset; /* the context was destroyed by other code: its handles must not be used */
+	atomic_int is_reset; /* 1: other code has destroyed the context, so its handles must not be used */
 	pthread_mutex_t queues_lock; /* guards `queues`; taken before `lock` */
 	struct bi__cuda_queue *queues; /* those that are open */
-	atomic_ullong serials; /* serial of the queue that was opened last */
+	atomic_ullong serials; /* the highest serial that a queue was given */
 	struct bi__cuda_kernels kernels;
 	struct bi__cuda_pageable pageable;
 
-	pthread_mutex_t lock; /* guards the members below */
+	pthread_mutex_t lock; /* guards the members below, and bi__cuda_queue.used */
 	struct bi__cuda_event *free_events; /* unused events without timing, which take_event reuses */
-	struct bi__cuda_event *uses; /* events behind the kernels of closed and per-thread streams; the last close waits
-					for them */
+	struct bi__cuda_event *uses; /* events behind the kernels of closed and per-thread streams, and behind uses of
+					chunks whose end was not recorded; the last close waits for them */
 };
 
 /* The state of an opened device: bi__device_state.state. */
 struct bi__cuda {
 	bi__cu_context context;
-	bi__cu_context owner; /* what the driver names as the owner of the memory: the primary context if `context` is
+	bi__cu_context owner; /* the CUcontext that the driver reports for memory: the primary context if `context` is
 				 that of a green context, otherwise `context` */
 	bi__cu_device device;
 	int ordinal;
 	int is_primary; /* 1: the device's primary context, retained; 0: a context of the caller */
 	struct bi__cuda_facts facts;
 	bi__cu_stream stream; /* the context stream */
-	bi__cu_pool pool; /* of the device memory; NULL: the device has no memory pools */
+	bi__cu_pool pool; /* the driver's pool of device memory; NULL: there is none */
 	uint64_t threshold; /* bytes of freed memory that the pool may keep at a synchronisation */
-	atomic_int is_trimmed; /* the pool keeps no freed memory at a synchronisation, until the next allocation */
+	atomic_int is_trimmed; /* 1: the threshold of the pool is 0, until alloc_device is called */
 	struct bi__cuda_shared *shared;
 };
 
@@ -151,10 +153,10 @@ struct bi__cuda_queue {
 	int is_own; /* 1: created by this library; 0: wrapped */
 	uint64_t serial; /* number of the stream: not 0, unique in this CUcontext */
 	struct bi__cuda_queue *next; /* in bi__cuda_shared.queues */
-	atomic_int is_used; /* the close records the end: kernels on an own stream; a chunk whose last use was not
-			       recorded */
-	struct bi__cuda_event
-		*used; /* wrapped stream: an event behind its kernels, or NULL; guarded by bi__cuda_shared.lock */
+	atomic_int is_used; /* 1: kernels were enqueued on this own stream, or the last use of a chunk was not recorded.
+			       The close records the end of this work */
+	struct bi__cuda_event *used; /* wrapped stream, or a stream that is being closed: an event behind its kernels;
+					NULL: none; guarded by bi__cuda_shared.lock */
 };
 
 static inline struct bi__cuda_queue *bi__cuda_queue_of(const struct bi__queue *queue)
@@ -165,7 +167,7 @@ static inline struct bi__cuda_queue *bi__cuda_queue_of(const struct bi__queue *q
 /* How a block was made. This decides how the block is freed. Stored in bi__block.cookie. */
 enum bi__cuda_source {
 	BI__CUDA_ADOPTED,
-	BI__CUDA_ADOPTED_HOST, /* pinned or registered by the caller */
+	BI__CUDA_ADOPTED_HOST, /* host memory that other code pinned or registered */
 	BI__CUDA_POOL,
 	BI__CUDA_PLAIN,
 	BI__CUDA_PINNED,
@@ -173,8 +175,8 @@ enum bi__cuda_source {
 };
 
 /*
- * Returns true for pinned or registered host memory. The driver's copies between two such blocks block the calling
- * thread.
+ * Returns true for host memory that is known to be pinned or registered. Memory that was wrapped without a check is
+ * not. The driver's copies between two such blocks block the calling thread.
  */
 static inline int bi__cuda_is_of_host(const struct bi__block *block)
 {
@@ -189,16 +191,16 @@ struct bi__cuda_scope {
 };
 
 /*
- * bi__cuda_enter makes a context current on the calling thread, bi__cuda_relax allows calls that would otherwise
- * invalidate a graph capture of any thread in the process; both until bi__cuda_leave, which cannot fail, and does
- * nothing after a failure. bi__cuda_enter_to_release does both. It tries each twice, and cannot fail.
+ * bi__cuda_enter makes a context current on the calling thread. bi__cuda_relax allows calls that would otherwise
+ * invalidate graph captures, also those of other threads. bi__cuda_leave ends both, and does nothing if they have
+ * failed. bi__cuda_enter_to_release does both, tries each twice, and does not report a failure.
  */
 int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err);
 int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err);
 void bi__cuda_enter_to_release(bi__cu_context context, struct bi__cuda_scope *scope);
 void bi__cuda_leave(struct bi__cuda_scope *scope);
 
-/* Wraps queue->native. If it is 0, creates a stream with `flags`. */
+/* Wraps queue->native. If queue->native is 0, creates a stream with `flags`. */
 int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned flags, struct bi_error *err);
 
 /*
@@ -208,32 +210,33 @@ int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned
 int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err);
 
 /*
- * Copies `nbytes` bytes, at most BI__CUDA_SLOT, to a slot. When *out is polled and found complete, they are in `dst`.
- * *out is NULL if no slot is free. The context must be current.
+ * Enqueues a copy of `nbytes` bytes, at most BI__CUDA_SLOT, to a slot. bi__cuda_poll copies the bytes to `dst` when it
+ * finds *out complete. *out is NULL if no slot is free. The context must be current.
  */
 int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes,
 		  struct bi__cuda_event **out, struct bi_error *err);
 
-/* Blocks the calling thread until the stream is empty. Tries twice. The context must be current. */
+/* Blocks the calling thread until the stream is empty. Tries up to twice. The context must be current. */
 int bi__cuda_drain(bi__cu_stream stream);
 
 /*
  * bi__cuda_find_capture sets *id to the number of the graph capture that the queue takes part in, or to 0 if there is
- * none. bi__cuda_refuse_capture returns BI_ECAPTURE if there is a capture, with `what` at the end of the message.
+ * none. bi__cuda_refuse_capture returns BI_ECAPTURE if there is a capture, with `what` at the end of the message. The
+ * context must be current.
  */
 int bi__cuda_find_capture(const struct bi__cuda_queue *queue, uint64_t *id, struct bi_error *err);
 int bi__cuda_refuse_capture(const struct bi__cuda_queue *queue, const char *what, struct bi_error *err);
 
 /*
- * Must be called whenever kernels are enqueued on the queue. The last close, and the release of the program of the
- * kernels, then wait for them before they unload the kernels. A wrapped stream is not used after it was closed, so its
- * event is recorded now. The context must be current.
+ * Must be called after kernels were enqueued on the queue. The last close, and the release of a program, then wait for
+ * these kernels before they unload code, unless the kernels were captured. For a wrapped stream the event is recorded
+ * now, because its handle may be invalid when the queue is closed. The context must be current.
  */
 void bi__cuda_use(struct bi__cuda_queue *queue);
 
 /*
- * Blocks the calling thread until the event is complete. Most events are, and a query is cheaper than a wait. The
- * context must be current, in a relaxed scope.
+ * Blocks the calling thread until the event is complete. Most events are complete already, so the event is queried
+ * first. The context must be current, in a relaxed scope.
  */
 static inline void bi__cuda_wait_for_event(bi__cu_event event)
 {
@@ -244,49 +247,53 @@ static inline void bi__cuda_wait_for_event(bi__cu_event event)
 }
 
 /*
- * Blocks the calling thread until all work that uses the kernels is complete. All queues must be closed, and no other
- * thread may use `shared`. The context must be current, in a relaxed scope.
+ * Blocks the calling thread until the events in shared->uses are complete. All queues must be closed, so that these
+ * events cover all kernels outside of graphs. No other thread may use `shared`. The context must be current, in a
+ * relaxed scope.
  */
 void bi__cuda_wait_for_uses(const struct bi__cuda_shared *shared);
 
 /*
  * Blocks the calling thread until the kernels are complete that were enqueued before, on any queue of the CUcontext.
- * Returns BI_ECAPTURE if an own stream with kernels is being captured. The context must be current, in a relaxed scope.
+ * Does not wait for captured kernels. Returns BI_ECAPTURE if an own stream with kernels is being captured. The context
+ * must be current, in a relaxed scope.
  */
 int bi__cuda_wait_for_kernels(struct bi__cuda_shared *shared);
 
 /* The context must be current, in a relaxed scope. */
 int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err);
 
-/* The pool of the device memory. The context must be current. */
+/* The pool of the device memory. The context must be current; for the close, it may also have been reset. */
 void bi__cuda_open_pool(struct bi__cuda *cuda);
 void bi__cuda_close_pool(struct bi__cuda *cuda);
 
-/* Destroys the events in both lists. No other thread may use them. The context must be current, or have been reset. */
+/*
+ * Destroys the events in free_events and uses. No other thread may use `shared`. The context must be current or reset.
+ */
 void bi__cuda_destroy_events(struct bi__cuda_shared *shared);
 
 /*
- * bi__cuda_open_shared finds or makes cuda->shared. A failure to load kernels is reported by the first use. The last
- * bi__cuda_close_shared waits for the work that uses the kernels. The context must be current; to close, in a relaxed
- * scope.
+ * bi__cuda_open_shared finds or makes cuda->shared. If the kernels cannot be loaded or the chunks not be made, it
+ * succeeds; the first use tries again and returns the error. The last bi__cuda_close_shared waits for the work that
+ * uses the kernels. The context must be current; for the close, in a relaxed scope, or reset.
  */
 int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err);
 void bi__cuda_close_shared(struct bi__cuda *cuda);
 
-/*
- * Enqueues all launches. `dst` and `src` must be multiples of BI__LAUNCH_ALIGN.
- * The context must be current.
- */
+/* Enqueues all launches. `dst` and `src` must be multiples of BI__LAUNCH_ALIGN. The context must be current. */
 int bi__cuda_launch(struct bi__cuda_queue *queue, struct bi__launches *launches, bi__cu_pointer dst, bi__cu_pointer src,
 		    struct bi_error *err);
 
-/* Returns true if other code has destroyed the context: cudaDeviceReset does so although the context is retained. */
+/*
+ * Returns true if other code has destroyed the context: cudaDeviceReset does so although the context is retained.
+ * Always false if shared->context_id is 0.
+ */
 int bi__cuda_is_reset(struct bi__cuda_shared *shared);
 
-/* Returns BI_EDRIVER if other code has destroyed the context. For imports: a new context may have its handle. */
+/* Returns BI_EDRIVER if the context was reset. Its handle is no proof, because a new context may have the same. */
 int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err);
 
-/* The arguments of a copy or fill. The context must be current while a job is used. */
+/* The arguments of a copy or fill. The context must be current while the job is used. */
 struct bi__cuda_job {
 	struct bi__cuda_queue *queue;
 	const struct bi__plan *plan;
@@ -311,20 +318,18 @@ static inline uint64_t bi__cuda_excess(bi__cu_pointer address)
 
 extern const struct bi__launch_limits bi__cuda_limits;
 
-/* Copies between two blocks. The context must be current. */
+/* Enqueues a copy between two blocks. The context must be current. */
 int bi__cuda_copy_blocks(const struct bi__cuda_job *job, struct bi_error *err);
-/* Returns BI_EDRIVER if the memory on either side is of another CUcontext than the queue, which was reset. */
+/* Returns BI_EDRIVER if a side is memory of another CUcontext than the queue's, and that CUcontext was reset. */
 int bi__cuda_refuse_reset_places(const struct bi__cuda_job *job, struct bi_error *err);
 
 /*
- * Copies a plan that is not LINEAR. The plan's offsets count from the device addresses `to` and `from`. The context
- * must be current.
+ * Enqueues the copy of a plan that is not LINEAR. The plan's offsets count from the device addresses `to` and `from`.
+ * The context must be current.
  */
 int bi__cuda_copy_nest(const struct bi__cuda_job *job, bi__cu_pointer to, bi__cu_pointer from, struct bi_error *err);
 
-/*
- * Fills the destination with an immediate item, which is copied before the call returns. The context must be current.
- */
+/* Enqueues a fill with an immediate item, which is copied before the call returns. The context must be current. */
 int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err);
 
 /*
@@ -333,43 +338,44 @@ int bi__cuda_fill(struct bi__cuda_job *job, struct bi_error *err);
  */
 typedef int (*bi__cuda_piece_fn)(void *data, bi__cu_pointer pinned, size_t at, size_t nbytes, struct bi_error *err);
 
-/* A copy of pageable host memory, piece by piece. */
+/* A copy of pageable host memory, or of a large item of a fill, piece by piece. */
 struct bi__cuda_pageable_copy {
 	struct bi__cuda_queue *queue; /* not captured */
-	char *host; /* the pageable bytes; not written to if to_host is 0 */
+	char *host; /* the pageable bytes; not written if to_host is 0 */
 	size_t nbytes;
 	int to_host; /* 1: to the host; 0: to the device */
 	int is_immediate; /* 1: to the device; the bytes are read before the call returns */
-	bi__cu_pointer device; /* dense bytes, if `enqueue` is NULL */
+	bi__cu_pointer device; /* if `enqueue` is NULL: the dense bytes on the device */
 	bi__cuda_piece_fn enqueue;
 	void *data; /* the first argument of `enqueue` */
 };
 
-/* Host functions in stream order copy the host's side. The context must be current. */
+/* Enqueues the copy. Host functions copy the bytes of `host` in stream order. The context must be current. */
 int bi__cuda_copy_pageable(const struct bi__cuda_pageable_copy *copy, struct bi_error *err);
 
-/* Claims a slot, or returns NULL if none is free. A slot is freed when no work uses it. */
+/* Returns an unused slot, or NULL if there is none. Free a slot only when no work uses it. */
 char *bi__cuda_claim_slot(struct bi__cuda_pageable *pageable);
 void bi__cuda_free_slot(struct bi__cuda_pageable *pageable, const char *slot);
 
 /*
- * Enqueues a copy by the CPU between two host addresses, in stream order. With `is_immediate`, the bytes of the source
- * are read before the call returns. The stream must not be captured. The context must be current.
+ * Enqueues a copy by the CPU between two host addresses, in stream order. If `is_immediate` is set, the bytes of the
+ * source are read before the call returns. The stream must not be captured. The context must be current.
  */
 int bi__cuda_copy_by_host(bi__cu_stream stream, void *dst, const void *src, size_t nbytes, int is_immediate,
 			  struct bi_error *err);
 
 /*
- * bi__cuda_make_chunks allocates the pinned memory and makes the streams of the pairs. It is called when the context is
- * opened, because both may wait for work of the device. bi__cuda_free_chunks waits for the work that uses the chunks.
- * The context must be current; to free, in a relaxed scope.
+ * bi__cuda_make_chunks allocates the pinned memory and makes the streams of the pairs. It is called when the first
+ * device of a CUcontext is opened, because the driver may wait for work of the device in these calls.
+ * bi__cuda_free_chunks waits for each last use whose end was recorded. The context must be current; to free, in a
+ * relaxed scope. No other thread may use the chunks.
  */
 int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable);
 void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable);
 
 /*
  * Sets *device to the device address of `nbytes` bytes of host memory, or to 0 if the device may not access all of
- * these bytes.
+ * these bytes. Pageable memory counts as not accessible. The context must be current.
  */
 int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err);
 

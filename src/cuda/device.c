@@ -22,9 +22,7 @@ static int query_attribute(bi__cu_device device, struct bi__cuda_facts *facts, s
 	return bi__cu_check(code, "cuDeviceGetAttribute", err);
 }
 
-/*
- * Reads the handle and the attributes of a device. Returns BI_ENODEVICE if the device lacks a feature that is required.
- */
+/* Reads the handle and the attributes of a device. Returns BI_ENODEVICE without unified addressing. */
 static int find_device(int ordinal, bi__cu_device *device, struct bi__cuda_facts *facts, struct bi_error *err)
 {
 	int rc = bi__cu_check(bi__cu->DeviceGet(device, ordinal), "cuDeviceGet", err);
@@ -182,8 +180,8 @@ static int open_adopted(struct bi__cuda *cuda, bi__cu_context context, int wante
 }
 
 /*
- * Opens the context stream. It is a blocking stream (it waits for the legacy default stream, and the reverse), so the
- * driver orders it with work of producers that did not name a stream.
+ * Adopts the context stream, or creates it as a blocking stream. The driver orders a blocking stream with the legacy
+ * default stream, and so with work of producers that named no stream.
  */
 static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queue *stream, struct bi_error *err)
 {
@@ -206,7 +204,7 @@ static int open_stream(struct bi__cuda *cuda, uintptr_t adopted, struct bi__queu
 	return BI_OK;
 }
 
-/* The release may destroy the context, which frees its memory. */
+/* The last release of a primary context frees its memory, which may invalidate captures of other threads. */
 static void destroy_state(struct bi__cuda *cuda)
 {
 	struct bi__cuda_scope scope;
@@ -269,9 +267,10 @@ int bi__cuda_open(const struct bi_options *options, const struct bi_device *devi
 }
 
 /*
- * Blocks the calling thread until the context stream is empty. The close may destroy the CUcontext, and what happens to
- * its pending work then is not documented. Streams of another device may read its memory, or wait for work that writes
- * theirs. The context stream has waited for all of that. The context must be current, in a relaxed scope.
+ * Blocks the calling thread until the context stream is empty, unless it was adopted or is captured (docs/ordering.md,
+ * 16.2). The close may destroy the CUcontext, and no document says what becomes of pending work then. All work on the
+ * library's own memory of the context, on any stream, comes before the end of this stream. The context must be current,
+ * in a relaxed scope.
  */
 static void wait_for_stream(const struct bi__cuda_queue *queue)
 {
@@ -279,14 +278,17 @@ static void wait_for_stream(const struct bi__cuda_queue *queue)
 
 	if (!queue->is_own)
 		return;
-	/* Asks once more after a failure, because the first call may return that of earlier work. */
+	/* The first call may return the failure of earlier work. */
 	if (bi__cuda_find_capture(queue, &capture, NULL) && bi__cuda_find_capture(queue, &capture, NULL))
 		return;
 	if (!capture && bi__cu->StreamQuery(queue->stream) != BI__CU_SUCCESS)
 		bi__cuda_drain(queue->stream);
 }
 
-/* The handles of a context that was reset are not used. Its pool is, because it belongs to the device. */
+/*
+ * If the context was reset, its streams, events and modules are not used. The pool is destroyed nevertheless, because
+ * it belongs to the device.
+ */
 void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 {
 	struct bi__cuda *cuda = device->state;

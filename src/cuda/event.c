@@ -1,4 +1,4 @@
-/* Events: creation, reuse, timing, reference counts. */
+/* Events: creation, reuse, timing, reference counts, and the waits for kernels. */
 #include "cuda/cuda.h"
 
 #include <stdlib.h>
@@ -107,7 +107,7 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 	return BI_OK;
 }
 
-/* The waiting stream may join the capture in which the event was recorded. */
+/* Forgets the noted captures: the waiting stream may join the capture in which the event was recorded. */
 static int enqueue_wait(bi__cu_stream waiter, const struct bi__cuda_event *event, struct bi_error *err)
 {
 	bi__scope_forget();
@@ -120,14 +120,14 @@ int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err
 
 	if (!event)
 		return BI_OK;
-	/* The caller has asked about the context of the queue. */
+	/* bi__cuda_begin has checked the context of the waiting queue. */
 	if (event_of(event)->shared != waiter->cuda->shared && bi__cuda_is_reset(event_of(event)->shared))
 		return bi__fail_vendor(err, BI_EDRIVER, BI__CU_ERROR_CONTEXT_IS_DESTROYED,
 				       "the work to be waited for was lost when other code reset its CUDA device");
 	return enqueue_wait(waiter->stream, event_of(event), err);
 }
 
-/* Records an event while the context of the queue is current, which need not be the one of the waiter. */
+/* Records an event on a queue of another context than the current one. */
 static int record_elsewhere(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
@@ -142,7 +142,7 @@ static int record_elsewhere(struct bi__cuda_queue *queue, struct bi__cuda_event 
 	return rc;
 }
 
-/* The event is reused immediately: the waiting stream waits for what was recorded when cuStreamWaitEvent was called. */
+/* The event may be reused immediately: the waiter waits for what was recorded when cuStreamWaitEvent was called. */
 int bi__cuda_follow(struct bi__queue *waiter, struct bi__queue *on, struct bi_error *err)
 {
 	struct bi__cuda_queue *behind = bi__cuda_queue_of(waiter), *before = bi__cuda_queue_of(on);
@@ -167,9 +167,9 @@ static bi__cu_result query_once(const struct bi__cuda_event *event, int block)
 }
 
 /*
- * Tells a failure of the work before this event from a failure of other work. After a failure of its work a CUDA
- * context fails in every call, so the failure is confirmed by a second query. If the second query succeeds, an earlier
- * call failed, not the work before this event. The context must be current.
+ * Returns the status of a failed query. Before BI_EPRODUCER is returned, the event is queried again: after a failure of
+ * its work a CUDA context fails in every call. If the second query does not fail in this way, the first one returned
+ * the failure of an earlier call, and the status is BI_EDRIVER. The context must be current.
  */
 static int explain_failure(const struct bi__cuda_event *event, bi__cu_result code, const char *call,
 			   struct bi_error *err)
@@ -185,7 +185,7 @@ static int explain_failure(const struct bi__cuda_event *event, bi__cu_result cod
 	return bi__fail_vendor(err, BI_EDRIVER, (int)code, "%s failed: %s (%u)", call, bi__cu_name(code), code);
 }
 
-/* Copies the bytes that were read to where they belong, once. */
+/* Copies the bytes from the slot to their destination. Does nothing when it is called again. */
 static void end_read(struct bi__cuda_event *event)
 {
 	if (!event->read.dst)
@@ -220,7 +220,7 @@ int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 		return BI_OK;
 	if (queried->is_captured)
 		return bi__fail(err, BI_ECAPTURE, "the event was recorded in a graph capture and never completes");
-	/* A driver may return the failure of earlier work here once. */
+	/* The first call may return the failure of earlier work. */
 	if (bi__cuda_relax(&scope, NULL) && (rc = bi__cuda_relax(&scope, err)))
 		return rc;
 	rc = query_event(queried, block, done, err);
@@ -262,7 +262,7 @@ static void destroy_timed(struct bi__cuda_event *event)
 	bi__cuda_leave(&scope);
 }
 
-/* If the end of the copy was not seen, the slot is never used again, because the copy may still write to it. */
+/* If the end of the copy was not seen, the slot stays in use for ever, because the copy may still write to it. */
 static void release_read(struct bi__cuda_event *event)
 {
 	if (!event->read.dst)
@@ -343,14 +343,14 @@ int64_t bi__cuda_elapsed(uintptr_t event)
 
 	if (!event || !timed->start || bi__cuda_is_reset(timed->shared))
 		return -1;
-	bi__cuda_enter_to_release(timed->shared->context, &scope); /* the scope is relaxed */
+	bi__cuda_enter_to_release(timed->shared->context, &scope);
 	if (bi__cu->EventElapsedTime(&milliseconds, timed->start, timed->handle) != BI__CU_SUCCESS)
 		milliseconds = -1;
 	bi__cuda_leave(&scope);
 	return milliseconds < 0 ? -1 : (int64_t)((double)milliseconds * 1e6);
 }
 
-/* The complete events of shared->uses become unused events. The context must be current. */
+/* Moves the complete events of shared->uses to shared->free_events. The context must be current. */
 static void put_complete_uses_locked(struct bi__cuda_shared *shared)
 {
 	struct bi__cuda_event **link = &shared->uses, *event;
@@ -377,7 +377,7 @@ static void add_use(struct bi__cuda_event *event)
 	pthread_mutex_unlock(&shared->lock);
 }
 
-/* Returns the event of the queue, which is taken for its first use. Returns NULL without memory for one. */
+/* Returns queue->used. The first call takes an event for it. Returns NULL if none can be taken. */
 static struct bi__cuda_event *event_of_uses(struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_shared *shared = queue->cuda->shared;
@@ -399,8 +399,8 @@ static struct bi__cuda_event *event_of_uses(struct bi__cuda_queue *queue)
 }
 
 /*
- * Records the event of the queue again, which is behind all its kernels then. No lock is held, because the driver waits
- * if the stream has no room for commands. The context must be current.
+ * Records queue->used behind all kernels on the queue. bi__cuda_shared.lock is not held, because the driver may wait if
+ * the stream has no room for commands. The context must be current.
  */
 static int record_use(struct bi__cuda_queue *queue)
 {
@@ -409,7 +409,7 @@ static int record_use(struct bi__cuda_queue *queue)
 	return event ? bi__cu_check(bi__cu->EventRecord(event->handle, queue->stream), "", NULL) : BI_ENOMEM;
 }
 
-/* The handle of a per-thread stream names another stream on another thread, so each use has an event. */
+/* Each use has an event, because the handle of a per-thread stream names another stream on each thread. */
 static int record_use_of_thread(struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_event *event;
@@ -425,7 +425,8 @@ static int record_use_of_thread(struct bi__cuda_queue *queue)
 }
 
 /*
- * Captured work runs when the graph is launched, and the caller must not launch the graph after the context is closed.
+ * Does not record captured kernels. The caller must not launch the graph after the context is closed or the program is
+ * released.
  */
 void bi__cuda_use(struct bi__cuda_queue *queue)
 {
@@ -442,7 +443,7 @@ void bi__cuda_use(struct bi__cuda_queue *queue)
 		bi__cuda_drain(queue->stream);
 }
 
-/* Records the end of the work that uses kernels or chunks. */
+/* Records the end of all work if queue->is_used is set, unless the stream is empty or captured. */
 static void record_end(struct bi__cuda_queue *queue)
 {
 	uint64_t id;
@@ -452,7 +453,7 @@ static void record_end(struct bi__cuda_queue *queue)
 		bi__cuda_drain(queue->stream);
 }
 
-/* Removes the queue from the list. Its event, if the context was not reset, stays behind in bi__cuda_shared.uses. */
+/* Removes the queue from the list, and moves its event to shared->uses (after a reset: to shared->free_events). */
 static void leave_list(struct bi__cuda_queue *queue, int is_reset)
 {
 	struct bi__cuda_shared *shared = queue->cuda->shared;
@@ -470,8 +471,8 @@ static void leave_list(struct bi__cuda_queue *queue, int is_reset)
 }
 
 /*
- * The handle of a wrapped stream is not used, because its owner may have destroyed it, unless the driver has refused to
- * tell the end of the last use of a chunk.
+ * Does not use the handle of a wrapped stream, which its owner may have destroyed, unless is_used is set: then the end
+ * of a chunk's last use has to be recorded.
  */
 int bi__cuda_stream_close(struct bi__queue *queue)
 {
@@ -507,7 +508,7 @@ static int follow_recorded(bi__cu_stream waiter, struct bi__cuda_shared *shared)
 	return rc;
 }
 
-/* Makes the waiter wait for the kernels of an own stream. */
+/* Makes the waiter wait for the kernels on the queue if it is an own stream. */
 static int follow_own(bi__cu_stream waiter, struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_event *event;
@@ -525,7 +526,7 @@ static int follow_own(bi__cu_stream waiter, struct bi__cuda_queue *queue)
 	return rc;
 }
 
-/* A stream of its own waits for the kernels, because cuCtxSynchronize would invalidate captures in the context. */
+/* A new stream waits for the kernels, because cuCtxSynchronize would invalidate captures in the context. */
 int bi__cuda_wait_for_kernels(struct bi__cuda_shared *shared)
 {
 	bi__cu_stream waiter;

@@ -1,5 +1,6 @@
 /*
- * Fills: by the driver's memset, by a kernel with the item in its arguments, or by copies from a chunk (large items).
+ * Fills: by the driver's memset, by a kernel with the item in its arguments, or by copies from pinned memory (large
+ * items).
  */
 #include "cuda/cuda.h"
 
@@ -16,10 +17,7 @@ static int is_uniform(const unsigned char *item, size_t nbytes)
 	return memcmp(item, item + 1, nbytes - 1) == 0;
 }
 
-/*
- * Returns the bytes of the driver's memset value that has the effect of this item: 1, 2 or 4. Returns 0 if there is
- * none.
- */
+/* Returns the bytes of the memset value that fills the destination: 1, 2 or 4. Returns 0 if no memset is used. */
 static size_t memset_width(const struct bi__plan *plan, bi__cu_pointer to, const unsigned char *item)
 {
 	if (!is_run(plan))

@@ -5,7 +5,7 @@
 
 #include "kernels/image.h"
 
-/* Loads machine code for the device. Returns BI__CU_ERROR_NO_BINARY_FOR_GPU if there is none. */
+/* Loads machine code for the device. Returns BI__CU_ERROR_NO_BINARY_FOR_GPU if there is none, or no memory for it. */
 static bi__cu_result load_code(const struct bi__cuda *cuda, bi__cu_module *module)
 {
 	size_t nbytes;
@@ -40,7 +40,7 @@ static int load_module(const struct bi__cuda *cuda, bi__cu_module *module, struc
 			       code);
 }
 
-/* Looks up every kernel: with lazy loading, the driver loads the code of a kernel now. */
+/* Looks up every kernel: a driver that loads lazily loads the code of a kernel in this call. */
 static int find_functions(struct bi__cuda_kernels *kernels, bi__cu_module module, struct bi_error *err)
 {
 	bi__cu_result code = BI__CU_SUCCESS;
@@ -50,7 +50,7 @@ static int find_functions(struct bi__cuda_kernels *kernels, bi__cu_module module
 	return bi__cu_check(code, "cuModuleGetFunction", err);
 }
 
-/* The scope is relaxed, because another thread may be capturing a graph. The context must be current. */
+/* Loads the kernels in a relaxed scope, because a thread may be capturing a graph. The context must be current. */
 static int load_kernels_locked(const struct bi__cuda *cuda, struct bi_error *err)
 {
 	struct bi__cuda_kernels *kernels = &cuda->shared->kernels;
@@ -72,8 +72,8 @@ static int load_kernels_locked(const struct bi__cuda *cuda, struct bi_error *err
 	return rc;
 }
 
-static pthread_mutex_t lock =
-	PTHREAD_MUTEX_INITIALIZER; /* guards the list and its users; no driver call is made under it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list `all` and the member `users` of its entries;
+							    no driver call is made under it */
 static struct bi__cuda_shared *all;
 
 static struct bi__cuda_shared *find_shared_locked(bi__cu_context context, unsigned long long id)
@@ -103,8 +103,8 @@ static struct bi__cuda_shared *make_shared_locked(bi__cu_context context, unsign
 }
 
 /*
- * The first device that is opened loads and allocates; others wait for it. Tries each twice, because a call may return
- * the failure of earlier work.
+ * The first opened device of the CUcontext loads the kernels and allocates the chunks; others wait for it. Tries each
+ * twice, because a call may return the failure of earlier work.
  */
 static void prepare_shared(struct bi__cuda *cuda)
 {
@@ -127,8 +127,8 @@ int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err)
 	int rc = bi__cu->CtxGetId ? bi__cu_check(bi__cu->CtxGetId(cuda->context, &id), "cuCtxGetId", err) : BI_OK;
 
 	/*
-	 * A failure is returned: with id 0 the device would not find the entry of another device of this CUcontext, and
-	 * the two would not share events.
+	 * This failure is returned: with id 0 the device would not find the entry of another device of this CUcontext,
+	 * and the two would not share events.
 	 */
 	if (rc)
 		return rc;
@@ -173,7 +173,7 @@ void bi__cuda_close_shared(struct bi__cuda *cuda)
 	free(shared);
 }
 
-/* Another thread may hold the lock while the driver loads the kernels, for which it may wait for the device. */
+/* Finds a kernel. If the kernels are not loaded, loads them; the driver may wait for the device then. */
 static int get_function(const struct bi__cuda *cuda, int number, bi__cu_function *out, struct bi_error *err)
 {
 	struct bi__cuda_kernels *kernels = &cuda->shared->kernels;

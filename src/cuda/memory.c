@@ -21,17 +21,17 @@ static void describe_block(struct bi__block *block, enum bi__cuda_source source,
 	block->alloc_pending = source == BI__CUDA_POOL;
 }
 
-/* The pool keeps up to so many bytes of freed memory at a synchronisation. Called in a relaxed scope. */
+/* Sets the bytes of freed memory that the pool may keep at a synchronisation. Called in a relaxed scope. */
 static void set_threshold(const struct bi__cuda *cuda, uint64_t nbytes)
 {
 	bi__cu->MemPoolSetAttribute(cuda->pool, BI__CU_POOL_RELEASE_THRESHOLD, &nbytes);
 }
 
 /*
- * Opens a pool that keeps freed memory at a synchronisation. bi__cuda_drop_caches gives this memory back to the system,
- * and so does check_free if managed memory does not fit. The default pool of the driver gives freed memory back at each
- * synchronisation, which costs milliseconds. With BI_POOL_NONE this pool does so too. Without a pool, memory is
- * allocated and freed outside of stream order.
+ * Opens a pool that keeps freed memory at a synchronisation, unless the caller gave BI_POOL_NONE. The default pool of
+ * the driver gives it back to the system at each synchronisation. bi__cuda_drop_caches makes this pool give it back,
+ * and so does check_free if managed memory does not fit. Without a pool, memory is allocated and freed outside of
+ * stream order.
  */
 void bi__cuda_open_pool(struct bi__cuda *cuda)
 {
@@ -50,8 +50,9 @@ void bi__cuda_open_pool(struct bi__cuda *cuda)
 }
 
 /*
- * The driver keeps memory whose free it has not seen complete. Without a threshold it gives that back at the next
- * synchronisation, unless memory is allocated before. Outside of a relaxed scope the calls invalidate captures.
+ * cuMemPoolTrimTo does not give back memory whose free is pending. So the threshold is 0 until the next allocation, and
+ * the pool gives this memory back at the next synchronisation. Outside of a relaxed scope the calls would invalidate
+ * captures.
  */
 void bi__cuda_drop_caches(struct bi__device_state *device)
 {
@@ -117,8 +118,8 @@ static int query_free(size_t *nbytes, struct bi_error *err)
 }
 
 /*
- * Refuses more managed memory than is free on the device. The driver would allocate it, and later move pages between
- * device and host all the time. Memory that the pool keeps does not count as free.
+ * Refuses more managed memory than is free on the device. The driver would allocate it, but move pages between device
+ * and host while it is used. If it does not fit, the pool first gives back the freed memory that it keeps.
  */
 static int check_free(const struct bi__cuda *cuda, size_t nbytes, struct bi_error *err)
 {
@@ -180,7 +181,7 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 	return rc;
 }
 
-/* The context must be current. */
+/* The context must be current, in a relaxed scope. */
 static void free_kind(const struct bi__cuda *cuda, const struct bi__block *block)
 {
 	switch ((enum bi__cuda_source)block->cookie) {

@@ -3,12 +3,15 @@
 
 /* The method by which dense bytes are copied between a host address and a block. */
 enum method {
-	DIRECTLY, /* by the driver's copy; it does not block, because the driver knows the host memory */
-	BY_HOST, /* by the CPU in stream order; both sides are host memory */
-	THROUGH_PINNED /* chunk by chunk; the host side is pageable memory */
+	DIRECTLY, /* by the driver's copy; it does not block, because the driver can address the host memory */
+	BY_HOST, /* by a host function in stream order; both sides are host memory */
+	THROUGH_PINNED /* by bi__cuda_copy_pageable; the host side is pageable memory */
 };
 
-/* During a graph capture only the driver's own copies are allowed, because a graph can replay only these. */
+/*
+ * During a graph capture only the driver's own copies are used, because a graph may run several times: a host function
+ * frees its argument, and a chunk serves one copy.
+ */
 static int choose_method(const struct bi__cuda_job *job, const struct bi__block *block, const void *host,
 			 enum method *method, struct bi_error *err)
 {
@@ -57,7 +60,7 @@ static int copy_host_linear(const struct bi__cuda_job *job, struct bi_error *err
 				    err);
 }
 
-/* The bytes that one side of a plan covers. */
+/* The bytes that one side of a plan reaches. */
 struct extent {
 	int64_t start;
 	size_t nbytes;
@@ -76,8 +79,8 @@ static struct extent find_extent(const struct bi__plan *plan, int64_t offset, co
 }
 
 /*
- * Sets *out to the device address of the host side, from which the plan's offsets count, or to 0 if the device cannot
- * access all its bytes.
+ * Sets *out to the device address from which the plan's offsets on the host side count, or to 0 if the device cannot
+ * access all bytes of that side.
  */
 static int find_host(const struct bi__cuda_job *job, bi__cu_pointer *out, struct bi_error *err)
 {
@@ -93,7 +96,10 @@ static int find_host(const struct bi__cuda_job *job, bi__cu_pointer *out, struct
 	return rc;
 }
 
-/* Copies between a block and host memory that the device can address, by a command of the driver or by a kernel. */
+/*
+ * Copies between a block and host memory by a command of the driver or by a kernel. The device must be able to address
+ * the host's side.
+ */
 static int copy_host_nest(const struct bi__cuda_job *job, struct bi_error *err)
 {
 	bi__cu_pointer host;
@@ -108,14 +114,13 @@ static int copy_host_nest(const struct bi__cuda_job *job, struct bi_error *err)
 	return bi__cuda_copy_nest(job, host, bi__cuda_address(job->src, 0), err);
 }
 
-/* Bytes that a device transfers in one access to host memory. */
+/* Bytes that a device is assumed to transfer in one access to host memory. */
 #define SECTOR 32
 
 /*
- * Estimates whether the copy uses at least half of the bytes that it transfers. Neighbouring threads access neighbours
- * along one axis: for reads of tiles the axis along which the source is read, else the last axis. If these elements are
- * too far apart, packing them is faster than transferring the gaps. The limit is derived from the size of a sector, not
- * measured.
+ * Estimates whether at least half of the transferred bytes belong to elements. Otherwise packing is assumed to be
+ * faster. Neighbouring threads access neighbours along one axis: for reads of tiles the axis along which the source is
+ * read, else the last axis. The limit is derived from SECTOR, not measured.
  */
 static int is_worth_direct_access(const struct bi__plan *plan, int writes)
 {
@@ -168,7 +173,7 @@ static int run_timed(struct bi__cuda_job *job, uintptr_t *event, struct bi_error
 	return rc;
 }
 
-/* Returns true for few bytes that the calling thread is going to wait for. */
+/* Returns true for a read of few bytes of device memory, for which the calling thread is going to wait. */
 static int is_short_read(const struct bi__cuda_job *job)
 {
 	return !job->dst->block && job->dst->borrowed && job->plan->kind == BI_PLAN_LINEAR &&

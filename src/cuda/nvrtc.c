@@ -37,7 +37,7 @@ static struct api {
 #undef MEMBER
 } api;
 
-/* A driver refuses what the compiler of a newer major version makes, so that one is the last choice. */
+/* A driver may refuse the output of a compiler of a newer major version, so such compilers come after the others. */
 static int open_library_locked(struct bi_error *err)
 {
 	static const char *const of_13[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
@@ -59,7 +59,7 @@ static int open_library_locked(struct bi_error *err)
 		  : BI_OK;
 }
 
-/* Returns the newest architecture that the compiler knows up to the capability of the device, or 0. */
+/* Returns the newest architecture that the compiler supports up to the capability of the device, or 0. */
 static int choose_arch(int capability)
 {
 	int archs[MOST_ARCHS], count = 0, best = 0;
@@ -72,7 +72,7 @@ static int choose_arch(int capability)
 	return best;
 }
 
-/* Reads a text or code whose size the first function gives. Returns NULL if there is none. */
+/* Reads a text or code whose size the first function gives. Returns NULL if that fails or the size is 0. */
 static char *read_result(nvrtc_program program, int (*size)(nvrtc_program, size_t *), int (*get)(nvrtc_program, char *))
 {
 	size_t nbytes = 0;
@@ -88,7 +88,7 @@ static char *read_result(nvrtc_program program, int (*size)(nvrtc_program, size_
 	return bytes;
 }
 
-/* Code for another architecture does not run on the device. */
+/* Refuses an option that selects the architecture, because compile_program selects it. */
 static int check_option(const char *option, struct bi_error *err)
 {
 	if (strncmp(option, "-arch", 5) && strncmp(option, "--gpu-architecture", 18))
@@ -97,7 +97,7 @@ static int check_option(const char *option, struct bi_error *err)
 			bi__quote(option, strlen(option)).text);
 }
 
-/* Splits the options of the caller at white space, in place, and appends them. */
+/* Splits the caller's options at white space, in place, and appends them to `options`. */
 static int split_options(char *text, const char **options, int *count, struct bi_error *err)
 {
 	static const char space[] = " \t\r\n";

@@ -4,15 +4,15 @@
 
 #include "common/backend/kernel.h"
 
-/* The result of a compilation. Both are allocated. */
+/* The result of a compilation. The caller frees both members, also after a failure. */
 struct bi__nvrtc_image {
 	char *ptx; /* text */
-	char *code; /* machine code; NULL: the compiler does not know the device, and the driver compiles the PTX */
+	char *code; /* machine code; NULL: there is none, and the driver compiles the PTX */
 };
 
 /*
- * Compiles source->text for a compute capability such as 90. Sets source->log and source->is_refused. BI_EUNSUPPORTED:
- * the library was not found.
+ * Compiles source->text for a compute capability such as 90. If the compiler runs, sets source->log and
+ * source->is_refused. Returns BI_EUNSUPPORTED if NVRTC was not found, or supports no architecture up to the capability.
  */
 int bi__nvrtc_compile(struct bi__source *source, int capability, struct bi__nvrtc_image *out, struct bi_error *err);
 

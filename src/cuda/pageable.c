@@ -1,14 +1,15 @@
 /*
- * Copies of pageable host memory. The driver's own copies of such memory block the calling thread. So the bytes are
- * copied through chunks of pinned memory. Host functions (functions that CUDA calls in stream order) fill and empty the
- * chunks.
+ * Copies of pageable host memory. The driver's own copies of such memory may block the calling thread. So the bytes go
+ * through chunks of pinned memory. Host functions, which CUDA calls in stream order, fill the chunks of a copy to the
+ * device, and empty those of a copy to the host.
  *
- * The host functions of a small copy run on the queue. A large copy uses a pair: a chunk of two buffers, with a stream
- * for the host functions. The device then copies one buffer while the CPU copies the other.
+ * The host functions of a small copy run on the queue. A copy of more than BI__CUDA_BUFFER bytes uses a pair if one is
+ * free: a chunk of two buffers, with a stream for the host functions. The device copies one buffer while the CPU copies
+ * the other.
  *
- * A chunk is reused after its last use. A queue prefers the chunks that it used last itself, because the order of the
- * queue protects them, and chunks that no work uses. It waits for a chunk of another queue only if there is no other
- * choice, because that queue may be waiting for work of this queue. It never waits for a pair of another queue.
+ * A chunk is reused after its last use. A queue first looks for a chunk that it used last itself, because the order of
+ * the queue protects this chunk, then for a chunk that no work uses. It waits for a chunk of another queue only if it
+ * finds none, because that queue may be waiting for work of this queue. It never waits for a pair of another queue.
  */
 #include "cuda/cuda.h"
 
@@ -17,7 +18,7 @@
 
 #include "common/engine/engine.h"
 
-/* The argument of a host function. The host function frees it. */
+/* The argument of a host function, which frees it. */
 struct job {
 	void *dst;
 	const void *src;
@@ -58,7 +59,7 @@ int bi__cuda_copy_by_host(bi__cu_stream stream, void *dst, const void *src, size
 #define SLOTS_AT (BI__CUDA_CHUNKS * BI__CUDA_CHUNK)
 #define PAIRS_AT (SLOTS_AT + BI__CUDA_SLOTS * BI__CUDA_SLOT)
 
-/* The context must be current, in a relaxed scope. */
+/* Allocates the pinned memory if there is none. The context must be current, in a relaxed scope. */
 static int alloc_chunks_locked(struct bi__cuda_pageable *pageable, struct bi_error *err)
 {
 	void *bytes = pageable->bytes;
@@ -106,8 +107,8 @@ int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable)
 }
 
 /*
- * Returns a chunk or pair whose last user is this queue, so that the order of the queue protects it. Returns NULL if
- * there is none, and for a per-thread stream.
+ * Returns a chunk or pair that this queue used last, so that the order of the queue protects it. Returns NULL if there
+ * is none, and for a per-thread stream.
  */
 static struct bi__cuda_chunk *find_own_locked(struct bi__cuda_chunk *chunks, int count,
 					      const struct bi__cuda_queue *queue)
@@ -118,7 +119,7 @@ static struct bi__cuda_chunk *find_own_locked(struct bi__cuda_chunk *chunks, int
 	return NULL;
 }
 
-/* A chunk or pair that no work uses, or NULL. The context must be current, in a relaxed scope. */
+/* Returns a chunk or pair that no work uses, or NULL. The context must be current, in a relaxed scope. */
 static struct bi__cuda_chunk *find_free_locked(struct bi__cuda_chunk *chunks, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -130,7 +131,7 @@ static struct bi__cuda_chunk *find_free_locked(struct bi__cuda_chunk *chunks, in
 	return NULL;
 }
 
-/* The chunk whose last use is the oldest, or NULL if none can be used. */
+/* Returns the chunk whose last use is the oldest, or NULL if all chunks are unavailable. */
 static struct bi__cuda_chunk *find_oldest_chunk_locked(struct bi__cuda_pageable *pageable)
 {
 	struct bi__cuda_chunk *oldest = NULL;
@@ -143,8 +144,7 @@ static struct bi__cuda_chunk *find_oldest_chunk_locked(struct bi__cuda_pageable 
 
 /*
  * Blocks the calling thread until all work of the context is complete, so that no work uses a chunk. This invalidates
- * captures. It is called only after the driver has refused to tell the end of the last use of every chunk. The context
- * must be current.
+ * captures. It is called only if all chunks are unavailable. The context must be current.
  */
 static int take_back_chunks_locked(struct bi__cuda_pageable *pageable, struct bi_error *err)
 {
@@ -155,7 +155,10 @@ static int take_back_chunks_locked(struct bi__cuda_pageable *pageable, struct bi
 	return rc;
 }
 
-/* Chooses a chunk that another queue used last, if any. The context must be current, in a relaxed scope. */
+/*
+ * Chooses a chunk if find_own_locked has found none, and makes the queue wait for its last use if that is not complete.
+ * The context must be current, in a relaxed scope.
+ */
 static int take_chunk_locked(struct bi__cuda_pageable *pageable, const struct bi__cuda_queue *queue,
 			     struct bi__cuda_chunk **out, struct bi_error *err)
 {
@@ -213,7 +216,7 @@ static int begin_chunk(const struct bi__cuda_queue *queue, struct bi__cuda_chunk
 
 /*
  * Blocks the calling thread until use number `use` of the chunk ends. If that fails, the chunk stays unavailable, and
- * the close of the stream records the end of the use.
+ * closing the queue records the end of the use.
  */
 static void await_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, uint64_t use)
 {
@@ -231,8 +234,8 @@ static void await_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chu
 
 /*
  * Marks the end of a use of the chunk and unlocks bi__cuda_pageable.lock. Must also be called if enqueuing failed,
- * because commands that were enqueued before use the chunk. A driver may return the failure of earlier work, so it is
- * asked twice to record the end. If it refuses twice, the calling thread waits for the end.
+ * because commands that were enqueued before use the chunk. A driver may return the failure of earlier work, so the end
+ * is recorded again after a failure. If the driver refuses twice, the calling thread waits for the end.
  */
 static int end_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
 {
@@ -262,7 +265,10 @@ static size_t bytes_of_piece(const struct bi__cuda_pageable_copy *copy, size_t a
 	return copy->nbytes - at < most ? copy->nbytes - at : most;
 }
 
-/* Enqueues what fills the pinned memory, or what empties it. `stream` is for the host function. */
+/*
+ * Enqueues the step that fills the pinned memory, or (`empties`) the step that empties it. One of the two steps is a
+ * host function on `stream`, the other one commands of the device on the queue.
+ */
 static int enqueue_step(const struct bi__cuda_pageable_copy *copy, const struct piece *piece, int empties,
 			bi__cu_stream stream, struct bi_error *err)
 {
@@ -303,7 +309,7 @@ static int copy_in_chunks(const struct bi__cuda_pageable_copy *copy, struct bi_e
 	return rc;
 }
 
-/* Returns a pair that no other thread uses until end_pair, or NULL. The context must be current. */
+/* Returns a pair that no other thread uses until end_pair has ended its use, or NULL. The context must be current. */
 static struct bi__cuda_chunk *claim_pair(const struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
@@ -331,8 +337,8 @@ static int pass(bi__cu_event event, bi__cu_stream from, bi__cu_stream to, struct
 }
 
 /*
- * Enqueues a piece of a copy through a pair. A buffer is filled on streams[0] and emptied on streams[1]. Its event is
- * recorded after each.
+ * Enqueues a piece of a copy through a pair. A buffer is filled on streams[0] and emptied on streams[1]. The event of
+ * the buffer is recorded after each of these steps.
  */
 static int enqueue_in_pair(const struct bi__cuda_pageable_copy *copy, const struct bi__cuda_chunk *pair, size_t at,
 			   struct bi_error *err)
@@ -357,8 +363,8 @@ static int enqueue_in_pair(const struct bi__cuda_pageable_copy *copy, const stru
 }
 
 /*
- * If `waits` is set, makes the queue wait for the host functions. If the driver refuses that, blocks until they end. If
- * that fails too, the pair is not used again.
+ * Ends the use of a pair. If `waits` is set, makes the queue wait for the host functions. If the driver refuses that
+ * twice, blocks the calling thread until the host functions end. If that fails too, the pair is not used again.
  */
 static int end_pair(struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, int waits, struct bi_error *err)
 {
@@ -374,7 +380,7 @@ static int end_pair(struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, i
 	return rc ? rc : ended;
 }
 
-/* The last device command of a copy to the device waits for the last host function. */
+/* A copy to the device needs no wait at the end: its last device command waits for the last host function. */
 static int copy_in_pair(const struct bi__cuda_pageable_copy *copy, struct bi__cuda_chunk *pair, struct bi_error *err)
 {
 	int rc = copy->to_host ? BI_OK : pass(pair->used, copy->queue->stream, pair->stream, err), ended;

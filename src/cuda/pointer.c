@@ -3,7 +3,7 @@
 
 struct facts {
 	bi__cu_context context; /* NULL: the memory is from a pool, or was mapped by virtual memory management */
-	unsigned type; /* enum CUmemorytype; 0: the driver does not know the memory */
+	unsigned type; /* enum CUmemorytype; 0: the driver did not allocate, map or register the memory */
 	int ordinal;
 	unsigned is_managed;
 	void *host;
@@ -12,7 +12,7 @@ struct facts {
 	size_t nbytes;
 };
 
-/* The number of facts to query. A driver may require a current context for all but the first ones. */
+/* The number of facts to query. A driver may require a current context for all but the first two. */
 enum { FACTS_FOR_DEVICE = 2, ALL_FACTS = 7 };
 
 static bi__cu_result query_facts(bi__cu_pointer pointer, unsigned count, struct facts *facts)
@@ -32,7 +32,7 @@ static int query_pointer(bi__cu_pointer pointer, unsigned count, struct facts *f
 	return bi__cu_check(query_facts(pointer, count, facts), "cuPointerGetAttributes", err);
 }
 
-/* Most drivers answer without a current context. If that is refused, the call is repeated with one. */
+/* A driver may require a current context. If it refuses the query, the call is repeated with one. */
 static int query_in_context(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct facts *facts,
 			    struct bi_error *err)
 {
@@ -50,8 +50,9 @@ static int query_in_context(const struct bi__cuda *cuda, bi__cu_pointer pointer,
 }
 
 /*
- * All bytes must lie in the range that the driver reports. If the driver reports no range, it must know the last byte,
- * at the expected address. Memory without a type is pageable, although some devices have an address for it.
+ * All bytes must be in the range that the driver reports. If it reports none, the last byte must have a type, and a
+ * device address nbytes - 1 after that of the first. Memory without a type is pageable, although some devices have an
+ * address for it.
  */
 int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err)
 {
@@ -86,7 +87,7 @@ static int refuse_unknown(bi__cu_pointer pointer, struct bi_error *err)
 	return bi__fail(err, BI_EINVAL, "0x%llx is not memory that CUDA knows [C15]", pointer);
 }
 
-/* Returns true for memory that every device can access. Pinned memory may be an exception (check_reach). */
+/* Returns true for managed, pinned and registered memory. Every device can access it, but see check_reach. */
 static int is_shared(const struct facts *facts)
 {
 	return facts->is_managed || facts->type == BI__CU_MEMORY_HOST;
@@ -116,9 +117,7 @@ static int refuse_end(bi__cu_pointer pointer, size_t there, size_t nbytes, struc
 			nbytes);
 }
 
-/*
- * Checks the end of memory for which the driver reports no range: the last byte must be of the same kind as the first.
- */
+/* Checks the end of memory without a reported range: the last byte must be of the same kind as the first. */
 static int check_last(bi__cu_pointer pointer, size_t nbytes, const struct facts *first, struct bi_error *err)
 {
 	struct facts last;
@@ -135,8 +134,8 @@ static int is_not_found(bi__cu_result code)
 }
 
 /*
- * Returns true if the reported range shows that all bytes are mapped. For memory without a context the range shows
- * nothing: it may be virtual memory of which only a part is mapped.
+ * Returns true if all bytes are in the reported range, and the memory has a context. Without a context the memory may
+ * be virtual memory of which only a part is mapped.
  */
 static int has_whole_range(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts)
 {
@@ -145,8 +144,8 @@ static int has_whole_range(bi__cu_pointer pointer, size_t nbytes, const struct f
 }
 
 /*
- * Checks that all bytes are mapped. Device memory may consist of adjacent mapped ranges, and the driver reports one
- * range per call. The context must be current.
+ * Checks that the driver reports ranges for all bytes. Device memory may consist of adjacent mapped ranges, and the
+ * driver reports one range per call. The context must be current.
  */
 static int walk_ranges(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts, struct bi_error *err)
 {
@@ -184,8 +183,8 @@ static bi__cu_result query_last(bi__cu_pointer pointer, struct last *last)
 }
 
 /*
- * Returns true if the last byte is mapped and lies in the same range as the first. For memory that consists of many
- * mappings this saves a call for each.
+ * Returns true if the last byte is mapped and in the same range as the first. Bytes between them are not examined. This
+ * saves a call for each mapping of memory that consists of many.
  */
 static int is_one_range(const struct last *last, const struct facts *facts)
 {
@@ -193,8 +192,8 @@ static int is_one_range(const struct last *last, const struct facts *facts)
 }
 
 /*
- * Checks that all bytes are mapped. First without the context; some drivers report ranges only while the context is
- * current, so a failure is followed by a second attempt with the context.
+ * Checks that the bytes are mapped. Enters the context only if the attributes do not settle that without it: some
+ * drivers report ranges only while the context is current.
  */
 static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size_t nbytes, const struct facts *facts,
 		       struct bi_error *err)
@@ -215,13 +214,13 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 	if (!rc && !is_one_range(&last, facts))
 		rc = walk_ranges(pointer, nbytes, facts, err);
 	bi__cuda_leave(&scope);
-	/* A driver may report a range of virtual memory of which only a part is mapped. */
+	/* A reported range of virtual memory may include bytes that are not mapped. */
 	return rc || last.is_mapped || facts->context ? rc : refuse_end(pointer, nbytes - 1, nbytes, err);
 }
 
 /*
- * Pinned memory of another context is that of every context only if it was allocated or registered as portable. Without
- * that, this context may have no address for it.
+ * Checks that this context has an address for pinned memory of another context. There may be none if the memory is not
+ * portable.
  */
 static int check_reach(const struct bi__cuda *cuda, bi__cu_pointer pointer, const struct facts *facts,
 		       struct bi_error *err)

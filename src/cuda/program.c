@@ -6,7 +6,7 @@
 #include "cuda/cuda.h"
 #include "cuda/nvrtc.h"
 
-/* Limits of every compute capability, and the threads of a group if the caller names no size. */
+/* Limits of every compute capability; the step of shared memory; threads of a group if the caller names no size. */
 #define MOST_THREADS_XY 1024
 #define MOST_THREADS_Z 64
 #define MOST_GROUPS_X INT32_MAX
@@ -17,15 +17,12 @@
 
 struct program {
 	bi__cu_module module;
-	char *ptx; /* the text in which the tables of parameters are; or NULL */
-	const struct bi_host_kernel *const *functions; /* tables of parameters for an image without text */
+	char *ptx; /* PTX, which may have tables of parameters; NULL: the image is machine code */
+	const struct bi_host_kernel *const *functions; /* parameters of the kernels for which `ptx` has no table */
 	size_t function_count;
 };
 
-/*
- * The context must be current. The scope is relaxed, because another thread may be capturing a graph while code is
- * loaded.
- */
+/* Loads an image in a relaxed scope, because a thread may be capturing a graph. The context must be current. */
 static int load_module(const void *image, bi__cu_module *module, struct bi_error *err)
 {
 	struct bi__cuda_scope scope;
@@ -46,14 +43,14 @@ static char *copy_text(const char *text)
 	return copy ? memcpy(copy, text, nbytes) : NULL;
 }
 
-/* An image is PTX if it begins with a directive or a comment. A fatbin begins with the byte 'P'. */
+/* Returns true for PTX: it begins with a directive or a comment. A fatbin begins with the byte 'P'. */
 static int is_text(const char *image)
 {
 	image += strspn(image, " \t\r\n");
 	return *image == '.' || *image == '/';
 }
 
-/* Finds what to load, and the PTX text if there is one. The caller frees *ptx and *code. */
+/* Compiles the text, or copies an image that is PTX. The caller frees out->ptx and out->code, also after a failure. */
 static int prepare_image(const struct bi__cuda *cuda, struct bi__source *source, struct bi__nvrtc_image *out,
 			 struct bi_error *err)
 {
@@ -97,7 +94,7 @@ int bi__cuda_build(struct bi__device_state *device, struct bi__source *source, u
 	return BI_OK;
 }
 
-/* The code of a kernel must not disappear while the kernel runs. If the wait fails, the module stays loaded. */
+/* Waits for the kernels before it unloads their code. If the wait fails twice, the module stays loaded. */
 void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
 {
 	struct bi__cuda *cuda = device->state;
@@ -114,7 +111,7 @@ void bi__cuda_unload(struct bi__device_state *device, uintptr_t program)
 	free(unloaded);
 }
 
-/* Returns the first place of a label, which begins with a space, outside of comments and strings; or NULL. */
+/* Finds a label, which begins with a space, outside of comments and strings. Returns NULL if there is none. */
 static const char *find_label(const char *ptx, const char *label, size_t length)
 {
 	while (*ptx && strncmp(ptx, label, length) != 0) {
@@ -135,7 +132,7 @@ static const char *find_label(const char *ptx, const char *label, size_t length)
 	return *ptx ? ptx : NULL;
 }
 
-/* Reads "{1, 2, ...}". Numbers that are missing are 0. Returns true if the text is a list of at most `nbytes` bytes. */
+/* Reads "{1, 2, ...}". Bytes without a number are unchanged. Returns true for a list of at most `nbytes` bytes. */
 static int read_bytes(const char *at, unsigned char *bytes, size_t nbytes)
 {
 	char *end;
@@ -210,7 +207,10 @@ static int query_function(bi__cu_function function, unsigned what, int *value, s
 	return bi__cu_check(bi__cu->FuncGetAttribute(value, what, function), "cuFuncGetAttribute", err);
 }
 
-/* Finds the function and what a launch of it may use: its registers and its own local memory limit that. */
+/*
+ * Finds the function, the most threads of a group (limited by its registers), and the bytes of dynamic shared memory
+ * that remain beside its static shared memory: at least 1, because 0 would mean no limit.
+ */
 static int find_function(bi__cu_module module, const char *name, struct bi__kernel *out, struct bi_error *err)
 {
 	char symbol[BI__KERNEL_NAME_MAX + 32];
@@ -261,13 +261,13 @@ int bi__cuda_get_kernel(struct bi__device_state *device, uintptr_t program, cons
 	return BI_OK;
 }
 
-/* The arguments of cuLaunchKernel. A strided array has two, and every kernel ends with the extent of the grid. */
+/* The arguments of cuLaunchKernel. A strided array has two. The last argument is the extent of the grid. */
 struct arguments {
 	void *pointers[2 * BI_MAX_ARGUMENTS + 1];
 	size_t count;
 	bi__cu_pointer data[BI_MAX_ARGUMENTS];
 	unsigned local[BI_MAX_ARGUMENTS]; /* offset in the dynamic shared memory */
-	unsigned shared; /* bytes of it */
+	unsigned shared; /* bytes of dynamic shared memory */
 };
 
 static void set_arguments(struct arguments *out, const struct bi__kernel_launch *launch)
@@ -310,6 +310,6 @@ int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *qu
 					       block[1], block[2], arguments.shared, bi__cuda_queue_of(queue)->stream,
 					       arguments.pointers, NULL),
 			  "cuLaunchKernel", err);
-	bi__cuda_use(bi__cuda_queue_of(queue)); /* a launch may be enqueued, and return the failure of earlier work */
+	bi__cuda_use(bi__cuda_queue_of(queue)); /* also after a failure: the launch may be enqueued then */
 	return rc;
 }

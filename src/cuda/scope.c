@@ -10,8 +10,8 @@ static int is_current(bi__cu_context context)
 
 /*
  * Pops the context. cuCtxPopCurrent may return the failure of earlier work although the context was popped. So it is
- * called again only if it has named no popped context and the context is current. The caller may have had the same
- * context current before.
+ * called again only if it has named no popped context and the context is current. Being current is no proof alone: the
+ * caller may have had the same context current before.
  */
 static void pop_context(bi__cu_context context)
 {
@@ -26,7 +26,7 @@ static int push_context(bi__cu_context context, struct bi_error *err)
 	return bi__cu_check(bi__cu->CtxPushCurrent(context), "cuCtxPushCurrent", err);
 }
 
-/* The driver makes a context that was reset current, but a call with a stream or event of it ends the process. */
+/* A context that was reset can be made current, but a call with a stream of it may end the process (docs/cuda.md). */
 int bi__cuda_begin(const struct bi__device_state *device, int *pushed, struct bi_error *err)
 {
 	struct bi__cuda *cuda = device->state;
@@ -117,7 +117,7 @@ int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err)
 		cuda->ordinal);
 }
 
-/* If another context is current, the context was not pushed, or the caller has popped it. */
+/* Pops nothing if the caller's code has popped the context, or has made another one current. */
 void bi__cuda_leave_device(const struct bi__device_state *device)
 {
 	if (is_current((bi__cu_context)device->native))

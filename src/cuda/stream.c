@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 /*
- * Reads the context of a stream. The stream of a green context belongs to two: cuStreamGetCtx_v2 gives the primary
- * context, whose memory and events it uses, and cuStreamGetCtx the one that was made from the green context. Either may
- * have been opened.
+ * Reads the context of a stream. The stream of a green context belongs to two contexts, and either may be the opened
+ * one. cuStreamGetCtx_v2 gives the primary context, whose memory and events the stream uses. cuStreamGetCtx gives the
+ * context that was made from the green context.
  */
 static bi__cu_result query_context_once(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out)
 {
@@ -20,7 +20,7 @@ static bi__cu_result query_context_once(const struct bi__cuda *cuda, bi__cu_stre
 	return code;
 }
 
-/* Most drivers report the context without a current one. If that is refused, the call is repeated with one. */
+/* A driver may require a current context. If it refuses the query, the call is repeated with one. */
 static int query_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out, struct bi_error *err)
 {
 	bi__cu_result code = query_context_once(cuda, stream, out);
@@ -46,7 +46,7 @@ static int check_stream(struct bi__cuda *cuda, bi__cu_stream stream, struct bi_e
 	bi__cu_context context = NULL;
 	int rc = bi__cuda_refuse_reset(cuda, err);
 
-	/* A default stream belongs to the current context. */
+	/* A default stream is that of the current context, so there is nothing to compare. */
 	if (rc || stream == BI__CU_STREAM_LEGACY || stream == BI__CU_STREAM_PER_THREAD)
 		return rc;
 	rc = query_context(cuda, stream, &context, err);
@@ -99,7 +99,6 @@ int bi__cuda_queue_open(struct bi__cuda *cuda, struct bi__queue *queue, unsigned
 	pthread_mutex_unlock(&shared->queues_lock);
 	queue->native = (uintptr_t)made->stream;
 	queue->per_thread = made->per_thread;
-	/* In exports a number, not a handle, names the legacy default stream. */
 	queue->kind = BI_ORDER_CUDA;
 	queue->state = made;
 	return BI_OK;
@@ -110,7 +109,7 @@ int bi__cuda_stream_open(struct bi__device_state *device, struct bi__queue *queu
 	return bi__cuda_queue_open(device->state, queue, BI__CU_STREAM_NON_BLOCKING, err);
 }
 
-/* A captured stream is refused: synchronising with it would invalidate the capture. */
+/* Refuses a captured stream, because a synchronisation with it would invalidate the capture. */
 int bi__cuda_finish(struct bi__queue *queue, struct bi_error *err)
 {
 	struct bi__cuda_queue *finished = bi__cuda_queue_of(queue);
@@ -141,7 +140,7 @@ int bi__cuda_drain(bi__cu_stream stream)
 
 /*
  * Reads the status and the number of the stream's capture. For a driver that reports only the status, the number is 1.
- * The nodes are not asked for: that fails if their edges have data (programmatic dependent launch).
+ * The nodes of the capture are not queried, because that fails if edges have data (programmatic dependent launch).
  */
 static bi__cu_result query_capture(bi__cu_stream stream, unsigned *status, uint64_t *id)
 {

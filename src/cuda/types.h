@@ -1,9 +1,10 @@
 /*
  * The types of the CUDA driver that this backend uses. They are declared here under other names, so that the backend
- * builds without a toolkit. A test compares every size, member, number and prototype with the toolkit's cuda.h.
+ * builds without a toolkit. A test (tests/checks/cuda_types) compares sizes, members, numbers and the prototypes of
+ * api.h with the toolkit's cuda.h.
  *
  * The handles point to structs of the driver, whose names are part of the driver's interface. Enumerations are unsigned
- * integers here; compilers represent the driver's enumerations in this way.
+ * integers here, as gcc and clang represent the driver's enumerations.
  */
 #ifndef BI_CUDA_TYPES_H
 #define BI_CUDA_TYPES_H
@@ -60,7 +61,7 @@ typedef void (*bi__cu_host_function)(void *data);
 	X(BI__CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_GLOBAL, 1) \
 	X(BI__CU_HOST_ALLOC_PORTABLE, CU_MEMHOSTALLOC_PORTABLE, 1) \
 	X(BI__CU_HOST_ALLOC_DEVICEMAP, CU_MEMHOSTALLOC_DEVICEMAP, 2) \
-	/* CUstream_flags, CUevent_flags, CUevent_wait_flags, CUevent_record_flags */ \
+	/* CUstream_flags, CUevent_flags */ \
 	X(BI__CU_STREAM_BLOCKING, CU_STREAM_DEFAULT, 0) \
 	X(BI__CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1) \
 	X(BI__CU_EVENT_TIMED, CU_EVENT_DEFAULT, 0) \
@@ -80,14 +81,19 @@ enum bi__cu_constant {
 #undef BI__CU_CONSTANT_ENUM
 };
 
-/* Special values of a stream handle. 0 is never used: its meaning depends on how the caller was compiled. */
+/*
+ * Special values of a stream handle. 0 is never passed to the driver: its meaning depends on how the caller was
+ * compiled.
+ */
 #define BI__CU_STREAM_LEGACY ((bi__cu_stream)0x1)
 #define BI__CU_STREAM_PER_THREAD ((bi__cu_stream)0x2)
 
 /*
  * Error codes: X(the driver's name without CUDA_, number, status of this library). Any other code is BI_EDRIVER, and
- * the driver gives its name. Codes with the status BI_EDRIVER are listed because this backend or the tests name them;
- * DEINITIALIZED, because a driver that the process is unloading gives no name.
+ * the driver gives its name.
+ *
+ * Codes with the status BI_EDRIVER are listed because this backend or the tests name them. DEINITIALIZED is listed
+ * because a driver that the process is unloading gives no name.
  */
 #define BI__CU_CODES(X) \
 	X(ERROR_INVALID_VALUE, 1, BI_EDRIVER) \
@@ -164,7 +170,7 @@ struct bi__cu_copy_2d {
 	size_t width, height;
 };
 
-/* CUDA_MEMCPY3D. The height of a side is the rows of one plane. Depths are in planes. */
+/* CUDA_MEMCPY3D. The height of a side is the rows of one plane. z and depth are in planes. */
 struct bi__cu_copy_3d {
 	size_t src_x, src_y, src_z, src_level;
 	unsigned src_memory;
