@@ -1,4 +1,4 @@
-/* The life of a context: it is made without a device, opened, and closed by its last release. */
+/* Contexts: a context is made without a device, opened, and closed by its last release. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "common/runtime/retire.h"
 #include "common/runtime/stream.h"
 
-/* Retired memory is bounded by the limit of the pool, but a pool may be small or absent. */
+/* The least limit of retired memory. It is the limit of the pool otherwise, which may be small or 0. */
 #define LEAST_RETIRED_LIMIT ((size_t)64 << 20)
 
 static void init_retired(struct bi__retired *retired, size_t pool_limit)
@@ -39,7 +39,7 @@ static void init_settings(struct bi_context *context, const struct bi_options *o
 	context->around_close = options->around_close;
 }
 
-/* Sets the members that are not 0. */
+/* Sets the members that are not 0, except for the device and the report. */
 static void init_context(struct bi_context *context, const struct bi_options *options)
 {
 	atomic_init(&context->refs, 1);
@@ -98,7 +98,7 @@ static void add_note(struct bi_context *context, const char *spec, const char *r
 	bi__log(context, BI_LOG_INFO, "passed over %s: %s", spec, reason);
 }
 
-/* Makes one line of the notes, for a message. */
+/* Joins the notes to one line for a message, in place. */
 static const char *join_notes(struct bi_context *context)
 {
 	for (char *c = context->notes; (c = strchr(c, '\n'));)
@@ -123,7 +123,7 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", opened->info->spec);
 	}
 	if (rc) {
-		/* Resets the context for the next candidate. */
+		/* The next candidate is opened in the same context. */
 		opened->state = (struct bi__device_state){ .native = 0 };
 		context->stream.queue = (struct bi__queue){ .native = 0 };
 		return rc;
@@ -134,8 +134,8 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 }
 
 /*
- * Opens the first candidate that can be opened. With "auto", adds a note for each device that did not open. Without
- * "auto", the first failure is the error.
+ * Opens the first candidate that can be opened. With "auto" and "gpu", adds a note for each candidate that did not open
+ * or cannot be used. Without them, the first failure is the error.
  */
 static int open_first_candidate(struct bi_context *context, const struct bi__choice *choice,
 				const struct bi_options *options, struct bi_error *err)
@@ -251,7 +251,7 @@ int bi_context_shared(const char *device, struct bi_context **out, struct bi_err
 	int rc;
 
 	options.device = device;
-	/* A device string may mean any device. The opened context knows which. */
+	/* A device string such as "auto" does not name the device. The opened context does. */
 	rc = bi_context_open(&options, out, err);
 	if (rc || bi__fork_generation)
 		return rc;
@@ -288,9 +288,9 @@ static void close_context(struct bi_context *context)
 
 	if (context->is_shared && !bi__fork_generation)
 		forget_shared(context);
-	/* Freeing memory retains and releases the context. This reference prevents that the context closes again. */
+	/* Freeing memory retains and releases the context. This reference prevents a second close. */
 	atomic_store_explicit(&context->refs, 1, memory_order_relaxed);
-	/* In a forked child the locks may be held by threads that do not exist there. */
+	/* A forked child calls no driver, and threads of the parent may hold the locks of the context for ever. */
 	if (bi__dispatch_is_alive(&context->device))
 		free_owned_memory(context);
 	bi__report_free(context->report, &context->device);
@@ -307,7 +307,7 @@ struct bi_context *bi_context_retain(struct bi_context *context)
 	return context;
 }
 
-/* The last holder of a shared context is not alone: another thread may find the context and take a reference. */
+/* Shared contexts need the atomic operation: another thread may take a reference from the list when the count is 1. */
 static int release_reference(struct bi_context *context)
 {
 	if (!context->is_shared)
@@ -315,7 +315,7 @@ static int release_reference(struct bi_context *context)
 	return atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1;
 }
 
-/* The last reference may be released in a scope of another context, and the closing calls functions of the caller. */
+/* Pauses the scopes in which the last release may be made, because the close calls functions of the caller. */
 void bi_context_release(struct bi_context *context)
 {
 	struct bi__scope *scope;

@@ -75,7 +75,7 @@ int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, 
 	if (!fence->context)
 		return BI_OK;
 	rc = bi__dispatch_poll(&fence->context->device, fence->event, 1, &done, err);
-	/* These two errors mean that the call has not waited. */
+	/* With these two errors, the call has not waited. */
 	if (rc != BI_EFORK && rc != BI_ECAPTURE)
 		bi__count_wait(fence->context, reason);
 	return rc;
@@ -101,7 +101,7 @@ int bi__fence_await(struct bi_stream *stream, enum bi__wait_reason reason, struc
 	return rc;
 }
 
-/* Sets *out to an event with the backend's event, and takes ownership of it. */
+/* Sets *out to a new event around `made`, the event of the backend. Takes ownership of `made`, also on failure. */
 static int make_event(struct bi_context *context, uintptr_t made, int is_own, struct bi_event **out,
 		      struct bi_error *err)
 {
@@ -126,7 +126,7 @@ int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_e
 	if (bi__check_out(out, stream != NULL, "stream is NULL", err))
 		return BI_EINVAL;
 	rc = bi__dispatch_record(&stream->context->device, &stream->queue, &made, err);
-	/* A later wait for the stream is also one for the event. */
+	/* The event counts as work on the stream, so that the next bi_stream_synchronize waits for it. */
 	bi__dispatch_count_enqueued(&stream->context->device, &stream->queue);
 	return rc ? rc : make_event(stream->context, made, 1, out, err);
 }

@@ -1,7 +1,8 @@
 /*
- * Fences: points on a stream that a stream or the calling thread can wait for. A fence holds a reference to its
- * context. The owner of a fence calls bi__fence_clear at the end, without holding a lock, because the call may close
- * the context. A cleared fence is complete. In a forked child the functions that reach the driver return BI_EFORK.
+ * Fences: points on a stream that a stream or the calling thread can wait for. A fence owns a reference to its event
+ * and to its context, unless it was made of a borrowed event and context for the duration of a call. The owner of a
+ * fence calls bi__fence_clear at the end, without a lock, because the call may close the context. A cleared fence is
+ * complete. In a forked child, calls that need the driver return BI_EFORK.
  */
 #ifndef BI_COMMON_RUNTIME_FENCE_H
 #define BI_COMMON_RUNTIME_FENCE_H
@@ -31,7 +32,7 @@ static inline void bi__fence_clear(struct bi__fence *fence)
 		bi__fence_release(fence);
 }
 
-/* Makes later work on the stream wait for the fence. The contexts of stream and fence must share events. */
+/* Makes later work on the stream wait for the fence. It is cleared, or its context shares events with the stream. */
 int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err);
 
 /* Sets *done to 1 if the fence is complete, else to 0. Returns BI_EPRODUCER if its work failed. */
@@ -43,10 +44,13 @@ int bi__fence_query(const struct bi__fence *fence, int *done, struct bi_error *e
  */
 int bi__fence_check_outside(const struct bi__fence *fence, const char *what, struct bi_error *err);
 
-/* Blocks the calling thread until the fence is complete, and counts the wait under `reason`. */
+/* Blocks the calling thread until the fence is complete. Counts the wait, if there was one, under `reason`. */
 int bi__fence_block(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err);
 
-/* Does the same. If the work failed, also waits for the work before it, which may still run, and counts that wait. */
+/*
+ * Does what bi__fence_block does. If the work has failed and work before it may still run (fails_by_event), also waits
+ * until the queue of the event is empty, and counts that wait.
+ */
 int bi__fence_finish(const struct bi__fence *fence, enum bi__wait_reason reason, struct bi_error *err);
 
 /* Blocks the calling thread until all work that is on the stream now is complete. */

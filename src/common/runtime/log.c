@@ -17,7 +17,7 @@ void bi__log(const struct bi_context *context, enum bi_log_level level, const ch
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	scope = bi__dispatch_pause();
-	/* Printing is a cancellation point, and the operation that is logged would stay half done. */
+	/* The callback may reach a cancellation point. A cancelled thread would leave the operation half done. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	context->log.fn(context->log.data, level, line);
 	pthread_setcancelstate(state, NULL);

@@ -17,10 +17,10 @@
 
 #define WRAP_FLAGS ((unsigned)(BI_WRAP_READONLY | BI_WRAP_STEAL | BI_WRAP_UNORDERED | BI_WRAP_UNCHECKED))
 
-/* Origin of blocks with option debug. Code that ignores the origin then uses wrong bytes, which tests can find. */
+/* Origin of own blocks with option `debug`. Code that ignores the origin uses wrong bytes, which tests can find. */
 #define POISON_OFFSET 64
 
-/* Initialises an idle memory, except for its links. The pool and the retired list set the links. */
+/* Initialises an idle memory, except for the members that the pool, the retired list and a copy (partner) set later. */
 static void init_memory(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
 {
 	atomic_init(&memory->refs, 1);
@@ -48,8 +48,8 @@ static void init_memory(struct bi_memory *memory, struct bi_context *context, co
 }
 
 /*
- * Allocates and initialises a memory with `behind` more bytes behind the struct. calloc would take five times as long
- * as this function, because it does not use the C library's cache of the thread.
+ * Allocates and initialises a memory that is followed by `behind` bytes. Does not use calloc, which in older versions
+ * of glibc is slower, because it does not use the cache of the thread.
  */
 static struct bi_memory *new_memory(struct bi_context *context, int on_host, size_t behind)
 {
@@ -156,8 +156,8 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 		bi__memory_await_retired(&context->stream, 0);
 		bi__memory_trim_pool(context, 0);
 		/*
-		 * Frees of device memory may be work on the context stream. Until it is complete, the driver does not
-		 * count that memory as free for managed memory.
+		 * A free of device memory may be work on the context stream. Until that work is complete, the driver
+		 * does not count the memory as free for managed memory.
 		 */
 		if (kind == BI_MEMORY_UNIFIED)
 			bi__fence_await(&context->stream, BI__WAIT_PRESSURE, NULL);
@@ -237,7 +237,8 @@ static int retain_first_use(struct bi__first_use *first_use, const struct bi_for
 /*
  * Makes the stream that the producer named the home stream. There are two exceptions. Host memory has no home stream:
  * its last-use event is recorded on the producer's stream. A per-thread stream cannot be a home stream, because it is
- * another stream on each thread: the context stream stays the home stream and waits for that of the calling thread.
+ * another stream on each thread: the context stream stays the home stream, and waits for the per-thread stream of the
+ * calling thread.
  */
 static int adopt_stream(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err)
 {
@@ -295,13 +296,13 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 	rc = check_foreign(context, foreign, err);
 	if (rc)
 		return rc;
-	bi__memory_reap(context, BI__REAP_SOME); /* a caller may only import and release arrays */
+	bi__memory_reap(context, BI__REAP_SOME); /* for callers that import and release arrays and do nothing else */
 	memory = new_memory(context, foreign->kind == BI_HANDLE_HOST, behind);
 	if (!memory)
 		return bi__fail(err, BI_ENOMEM, "no memory for a memory object");
 	memory->block.nbytes = foreign->nbytes;
 	memory->flags = foreign->flags;
-	/* The backend may steal a reference, so all allocations that can fail come first. */
+	/* The backend may take over a reference (BI_WRAP_STEAL), so allocations that can fail come first. */
 	if (!(memory->flags & BI_WRAP_UNORDERED))
 		rc = retain_first_use(&first_use, foreign, err);
 	if (!rc)
@@ -343,7 +344,7 @@ static void end_memory(struct bi_memory *memory)
 	struct bi_context *context = memory->context;
 	int is_over;
 
-	/* Destroys memory that is idle and is not the library's own, and memory that a forked child cannot use. */
+	/* Idle memory that is not own, and memory that a forked child cannot use, is destroyed immediately. */
 	is_over = (!memory->own && memory->idle) ||
 		  bi__dispatch_check_reach(memory->backend, &context->device, NULL) != BI_OK;
 	memory->context = NULL;
@@ -360,7 +361,7 @@ void bi_memory_release(struct bi_memory *memory)
 		end_memory(memory);
 }
 
-/* Gathers and marks in one step, so that no thread sees the mark before the home stream waits for all work. */
+/* Gathers the points, then marks and unlocks the memory. The home stream waits for all work before the mark is set. */
 static int gather_and_mark_locked(struct bi_memory *memory, unsigned char *marks, struct bi_error *err)
 {
 	struct bi_error failure;
@@ -384,8 +385,8 @@ static int gather_and_mark_locked(struct bi_memory *memory, unsigned char *marks
 }
 
 /*
- * Memory that is idle is marked without the lock if another thread has it. That thread may be in the first step on the
- * memory: it reads the mark after it has cleared `idle`.
+ * If another thread has the lock of idle memory, the memory is marked without the lock. The other thread may be in the
+ * first step on the memory. Such a step clears `idle`, then reads the mark.
  */
 static int mark_private(struct bi_memory *memory, int blocks, unsigned char *marks, struct bi_error *err)
 {
@@ -419,7 +420,7 @@ int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi
 		marks = atomic_fetch_or(&memory->marks, BI__MARK_EXPORTED);
 	if (rc)
 		return rc;
-	/* An inline copy takes a few milliseconds at most. In a forked child the thread that copied does not exist. */
+	/* An inline copy is short (bi__inline_limit). In a forked child, the thread that copied is missing. */
 	while (marks & BI__MARK_INLINE && memory->context->device.fork_generation == bi__fork_generation) {
 		if (!blocks)
 			return bi__fail(err, BI_EBUSY, "another thread copies bytes of the memory");

@@ -5,8 +5,8 @@
 #include "common/runtime/object.h"
 
 /*
- * Allocates memory from the driver, without the pool. `kind` is not BI_MEMORY_DEFAULT. *out is set on success only.
- * `behind` more bytes lie behind the struct, for the release callback and a view. They are freed after the callback.
+ * Allocates memory from the backend, without the pool. `kind` is not BI_MEMORY_DEFAULT. *out is set on success only.
+ * The struct is followed by `behind` bytes for the release callback and a view, which are freed after the callback.
  */
 int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, size_t behind,
 		   struct bi_memory **out, struct bi_error *err);
@@ -20,8 +20,8 @@ int bi__memory_wrap(struct bi_context *context, const struct bi_foreign *foreign
 		    struct bi_error *err);
 
 /*
- * Initialises borrowed memory: a struct on the caller's stack for bytes that are borrowed for one call. Only the
- * calling thread knows the memory. It holds no reference to the context. bi__order_finish_borrowed ends its use.
+ * Initialises borrowed memory: a struct on the caller's stack for bytes that are borrowed for one call. No other thread
+ * uses the struct, and it holds no reference to the context. bi__order_finish_borrowed ends its use.
  */
 void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, void *bytes, size_t nbytes);
 
@@ -29,9 +29,8 @@ void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, voi
 void bi__memory_set_release(struct bi_memory *memory, bi_release_fn release, void *data);
 
 /*
- * Marks a new memory as pending. For a producer that named no stream, but ordered its work before later work on the
- * home stream: a memory that is released before this work is complete is then retired. No other thread may know the
- * memory yet.
+ * Marks a new memory as pending. For a producer that named no stream, but made the home stream wait for its work: if
+ * the memory is released before this work is complete, it is retired. No other thread may use the memory yet.
  */
 void bi__memory_mark_pending(struct bi_memory *memory);
 

@@ -9,7 +9,7 @@
 
 static const struct bi__first_use no_first_use;
 
-/* Does not clear the fences: they count for nothing without fence_count, and this takes part in every wrap. */
+/* The fences are not cleared: fence_count says how many are valid, and each wrap of memory calls this function. */
 static void clear_leftovers(struct bi__leftovers *leftovers)
 {
 	leftovers->fence_count = 0;
@@ -31,7 +31,7 @@ void bi__order_init(struct bi__order *order)
 	order->home_use = UINT64_MAX;
 }
 
-/* Makes the lock new in a forked child. */
+/* In a forked child, makes the lock new before its first use there (fork.h). */
 static void prepare_lock(struct bi_memory *memory)
 {
 	if (memory->lock_process != bi__fork_generation)
@@ -68,7 +68,7 @@ int bi__order_try_lock(struct bi_memory *memory)
 	return pthread_mutex_trylock(&memory->lock) == 0;
 }
 
-/* Returns 1 if there is no last-use event, no event of a producer, and no end of work that is unrecorded or lost. */
+/* Returns 1 if there is no last-use event, no event of the first use, and no end of work that is unrecorded or lost. */
 static inline int has_only_stream_order_locked(const struct bi_memory *memory)
 {
 	const struct bi__order *order = &memory->order;
@@ -76,7 +76,7 @@ static inline int has_only_stream_order_locked(const struct bi_memory *memory)
 	return !order->last_use.context && !order->first_use.count && !order->unrecorded && !order->lost;
 }
 
-/* Returns 1 if in addition later work waits for nothing but the home stream. */
+/* Returns 1 if, in addition, the memory has no points: a wait for its home stream is a wait for all work. */
 static inline int is_on_home_locked(const struct bi_memory *memory)
 {
 	return has_only_stream_order_locked(memory) && !memory->order.spread;
@@ -111,7 +111,7 @@ static void release_leftovers(struct bi__leftovers *leftovers)
 	release_events(&leftovers->first_use);
 }
 
-/* Unlocks the memory. Returns 1 if the step left references: the caller then releases *leftovers. */
+/* Unlocks the memory. Returns 1 if the step left references: they are moved to *leftovers for the caller to release. */
 static inline int unlock_memory(struct bi_memory *memory, struct bi__leftovers *leftovers)
 {
 	struct bi__order *order = &memory->order;
@@ -170,7 +170,7 @@ void bi__order_release_first_use(struct bi_memory *memory)
 	memory->order.first_use = no_first_use;
 }
 
-/* Returns 1 if a last-use event counts in context->host_uses: for host memory that is not borrowed (order.h). */
+/* Returns 1 if work on the memory counts in context->host_uses (order.h): it is host memory and not borrowed. */
 static int is_host_use(const struct bi_memory *memory, const struct bi_context *context)
 {
 	return context && !memory->borrowed && memory->backend->cpu_addressable;
@@ -202,7 +202,7 @@ static void set_last_use_locked(struct bi_memory *memory, struct bi__fence last_
 	begin_host_use(memory, last_use.context);
 }
 
-/* Leaves the fence, unless it is complete, to the end of the step, which releases it. */
+/* Stores a fence that the end of the step releases. Does nothing for a cleared fence. */
 static void leave_fence_locked(struct bi_memory *memory, struct bi__fence fence)
 {
 	struct bi__leftovers *leftovers = &memory->order.leftovers;
@@ -237,7 +237,7 @@ void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch, bool ha
 	bi__fence_clear(&last_use);
 }
 
-/* A forked child cannot record the end of work for its parent. */
+/* Returns BI_EFORK if an end of work is unrecorded, and this is a forked child. Returns BI_EDRIVER for lost memory. */
 static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 {
 	const struct bi_stream *stream = memory->order.unrecorded;
@@ -256,7 +256,7 @@ int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err
 	if (has_only_stream_order_locked(memory) || order->is_checked)
 		return BI_OK;
 	rc = check_lost(memory, err);
-	/* Other drivers report a failure of earlier work when more work is enqueued. */
+	/* A driver without fails_by_event reports a failure of earlier work when more work is enqueued. */
 	if (!rc && order->last_use.context && order->last_use.context->device.backend->fails_by_event)
 		rc = bi__fence_query(&order->last_use, &done, err);
 	for (size_t i = 0; i < order->first_use.count && !rc; i++)
@@ -276,13 +276,13 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
 	return BI_OK;
 }
 
-/* Like bi__stream_follow. Most operations run on the home stream of their memory, so the comparison saves a call. */
+/* Does what bi__stream_follow does. The comparison saves a call: most operations run on the home stream. */
 static int follow(struct bi_stream *waiter, struct bi_stream *on, struct bi_error *err)
 {
 	return waiter == on && !on->queue.out_of_order ? BI_OK : bi__stream_follow(waiter, on, err);
 }
 
-/* Refuses work from before the capture that is not complete. If all is complete, forgets what was noted one by one. */
+/* Returns BI_ECAPTURE if an event or a point outside of the capture is not complete. Otherwise clears the points. */
 static int check_outside_locked(struct bi_memory *memory, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
@@ -321,7 +321,7 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 	uint64_t id;
 	int rc = bi__dispatch_alive(&stream->context->device, err);
 
-	/* The home streams are of the same backend as the stream, so they cannot be captured either. */
+	/* A home stream is of the same backend as the stream, so it cannot be captured either. */
 	if (rc || !bi__order_can_be_captured(stream))
 		return rc;
 	rc = bi__stream_capture(stream, &id, err);
@@ -330,7 +330,7 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 	return rc || !b || b == a ? rc : check_member_locked(b, id, err);
 }
 
-/* Blocks the calling thread if the two contexts share no events. */
+/* Makes the stream wait for the fence. If they share no events, blocks the calling thread instead (`cross`). */
 static int wait_fence(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err)
 {
 	if (!fence->context || bi__share_events(stream->context, fence->context))
@@ -351,7 +351,7 @@ static int begin_first_use_locked(struct bi_memory *memory, struct bi_stream *st
 	return rc;
 }
 
-/* Returns 1 if the last-use event was recorded on this stream, and the stream is in-order: no wait is needed. */
+/* Returns 1 if no wait is needed: the last-use event was recorded on this stream, which is in-order, not per-thread. */
 static int last_use_is_on(const struct bi_memory *memory, const struct bi_stream *stream)
 {
 	return memory->order.last_use_stream == stream->serial && !stream->queue.out_of_order &&
@@ -369,7 +369,7 @@ static int wait_last_use_locked(struct bi_memory *memory, const struct bi__step 
 		is_ordered = last_use_is_on(memory, step->streams[i]);
 	rc = is_ordered ? BI_OK : wait_fence(stream, last_use, err);
 
-	/* If the event is not shared, wait_fence has blocked until it was complete. */
+	/* If the contexts share no events, wait_fence has blocked until the event was complete. */
 	if (!rc && !is_shared)
 		discard_last_use_locked(memory);
 	return rc;
@@ -384,19 +384,19 @@ static int waits_for_home_stream_locked(const struct bi_memory *memory)
 }
 
 /*
- * Returns 1 if the library knows all work on the memory: it is its own, and no other code knows the handle. Only then
- * reads on several streams run side by side (docs/ordering.md, row 38).
+ * Returns 1 if row 38 of docs/ordering.md applies to a use on the stream. The memory is private: the library allocated
+ * it, no other code has its handle or home stream, and no graph uses it. The stream is of the context of the memory.
  */
 static int is_private_locked(const struct bi_memory *memory, const struct bi_stream *stream)
 {
 	const struct bi__order *order = &memory->order;
 
-	/* Private memory has the context stream as its home stream. The points of a memory belong to one context. */
+	/* All points of a memory belong to the context of its home stream, which is the context stream here. */
 	return !(memory->marks & (BI__MARK_EXPORTED | BI__MARK_NAMED)) && memory->own && memory->home &&
 	       stream->context == memory->home->context && !order->captured && !order->is_capturing;
 }
 
-/* Returns 1 if all work on the memory and this use are on the home stream, so that no point is needed (points.h). */
+/* Returns 1 if the memory has no points, and this use on its home stream needs none (points.h). */
 static int needs_no_point_locked(const struct bi_memory *memory, const struct bi_stream *stream)
 {
 	return stream == memory->home && !memory->order.spread;
@@ -415,7 +415,7 @@ int bi__order_waits_locked(const struct bi_memory *memory, struct bi_stream *str
 	return !is_private_locked(memory, stream) || order->home_reads || !bi__points_are_on_locked(memory, stream);
 }
 
-/* Does what bi__points_begin_locked does for memory that other code may know. */
+/* Does what bi__points_begin_locked does, for a use that is not private: first the home stream waits for all points. */
 static int begin_shared_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
 {
 	struct bi_stream *home = memory->home;
@@ -470,8 +470,8 @@ int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, s
 }
 
 /*
- * Returns 1 if nothing has to be checked or waited for: all pending work is on this in-order stream, the memory is not
- * mapped, and no failure and no end of work is still to be handled.
+ * Returns 1 if nothing has to be checked or waited for: the memory is not mapped, and it is idle or has all its work on
+ * this in-order stream, without an event, a point, or an end of work that is unrecorded or lost.
  */
 static inline int is_in_order_locked(const struct bi_memory *memory, const struct bi_stream *stream)
 {
@@ -484,7 +484,7 @@ static inline int is_in_order_locked(const struct bi_memory *memory, const struc
 static int wait_for_both_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err)
 {
-	/* Device memory comes first, because the last-use event of the host memory may be on its home stream. */
+	/* Device memory comes first: the wait for its home stream may include the last-use event of the host memory. */
 	int from_first = from && to->backend->synchronous;
 	struct bi__step step = BI__STEP_ON(stream);
 	int rc = from_first ? bi__order_begin_use_locked(from, BI_ACCESS_READ, &step, err) : BI_OK;
@@ -507,13 +507,13 @@ int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, st
 		rc = bi__order_check_mapped(from, 0, err);
 	if (!rc)
 		rc = bi__order_check_capture_locked(stream, to, from, err);
-	/* Nothing may be enqueued if the work of one of the two producers failed. */
+	/* This comes before the waits, because nothing may be enqueued if work on one of the memories has failed. */
 	if (!rc && from)
 		rc = bi__order_check_failed_locked(from, err);
 	return rc ? rc : wait_for_both_locked(to, from, stream, err);
 }
 
-/* Sets the last-use event of host memory to that of the step, or to a new event for all work on the stream now. */
+/* Makes step->made the last-use event of host memory. Without step->made, records the end of the stream. */
 static int move_last_use_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
 {
 	struct bi_stream *stream = step->stream;
@@ -557,13 +557,12 @@ static __attribute__((cold, noinline)) int gather_exported_locked(struct bi_memo
 {
 	int rc = bi__points_gather_locked(memory, err);
 
-	/* This may have released what the step recorded a moment ago. */
+	/* The clearing of the points may have released the ends that this step recorded. */
 	step->home = step->end = NULL;
 	step->end_count = 0;
 	return rc;
 }
 
-/* Records the end of work on device memory. */
 static int record_device_end_locked(struct bi_memory *memory, unsigned access, struct bi__step *step,
 				    struct bi_error *err)
 {
@@ -573,7 +572,7 @@ static int record_device_end_locked(struct bi_memory *memory, unsigned access, s
 	if (!is_private_locked(memory, step->stream)) {
 		rc = end_shared_locked(memory, step, err);
 		order->pending = true;
-		order->home_use = UINT64_MAX; /* the stream may be that of another context */
+		order->home_use = UINT64_MAX; /* the work may be on a stream of another context */
 		return rc;
 	}
 	rc = needs_no_point_locked(memory, step->stream) ? BI_OK : bi__points_end_locked(memory, access, step, err);
@@ -581,7 +580,7 @@ static int record_device_end_locked(struct bi_memory *memory, unsigned access, s
 	order->home_use =
 		order->spread ? UINT64_MAX : atomic_load_explicit(&memory->home->queue.enqueued, memory_order_relaxed);
 	if (memory->idle)
-		memory->idle = false; /* before the mark is read: the thread that sets it reads `idle` after that */
+		memory->idle = false; /* before the mark is read: mark_private sets the mark and then reads `idle` */
 	return rc || !(memory->marks & BI__MARK_EXPORTED) ? rc : gather_exported_locked(memory, step, err);
 }
 
@@ -737,8 +736,8 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 }
 
 /*
- * Waits for the end of the work on borrowed memory. If the driver cannot wait for its event, waits until its stream is
- * empty. Some events bring the bytes when they are found complete, so the event is queried after that.
+ * Waits for the end of the work on borrowed memory. If the driver cannot wait for the event, waits until the stream is
+ * empty, and then queries the event: a query that finds a CUDA event complete may copy the bytes to the caller.
  */
 static int finish_last_use(const struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {

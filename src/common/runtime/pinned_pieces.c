@@ -12,10 +12,10 @@
 #define MOST_FREE_PIECES 4
 
 struct bi__pinned_piece {
-	struct bi_context *context; /* a reference only if holds_context */
+	struct bi_context *context; /* retained only if holds_context */
 	int holds_context;
 	struct bi_memory *pinned; /* holds no reference to the context */
-	int is_mapped; /* 1: the driver has mapped `pinned`, until the piece is destroyed */
+	int is_mapped; /* 1: the driver has mapped `pinned`; the mapping ends when the piece is destroyed */
 	void *bytes; /* address at which the CPU uses the piece */
 	struct bi__pinned_piece *next; /* in the list of free pieces */
 };
@@ -33,7 +33,7 @@ static int wait_for_mapping(struct bi__pinned_piece *piece, struct bi__queue *qu
 	return rc;
 }
 
-/* Maps the memory of a new piece. The mapping has a queue of its own, so it waits for no other work. */
+/* Maps the memory of a new piece. The mapping is enqueued on a queue of its own, so it waits for no other work. */
 static int map_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 {
 	struct bi__device *device = &piece->context->device;
@@ -63,7 +63,7 @@ static int allocate_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 	piece->is_mapped = !piece->bytes;
 	if (piece->is_mapped)
 		rc = map_piece(piece, err);
-	/* The context owns the piece. The caller has a reference to the context, so this release does not close it. */
+	/* The context owns the piece. This release does not close the context, because the caller has a reference. */
 	piece->pinned->context = NULL;
 	bi_context_release(context);
 	/* The memory does not go to the pool, because the state of its mapping is unknown. */
@@ -128,7 +128,7 @@ static int push_free_piece(struct bi_context *context, struct bi__pinned_piece *
 	return is_pushed;
 }
 
-/* Release callback of the memory that bi__pinned_piece_get returned: no work uses the piece any more. */
+/* Release callback of the memory that bi__pinned_piece_get returns. No work uses the piece any more. */
 static void return_piece(void *data)
 {
 	struct bi__pinned_piece *piece = data;
@@ -154,7 +154,7 @@ int bi__pinned_piece_get(struct bi_context *context, struct bi_memory **out, str
 	*out = NULL;
 	piece = pop_free_piece(context);
 	if (!piece) {
-		bi__memory_reap(context, BI__REAP_ALL); /* a new piece is expensive */
+		bi__memory_reap(context, BI__REAP_ALL); /* this may free a piece; making one takes longer */
 		piece = pop_free_piece(context);
 	}
 	if (!piece)
@@ -184,7 +184,7 @@ void bi__pinned_piece_give_back(struct bi_memory *memory)
 		return;
 	piece = memory->release.data;
 	worker = bi__order_move_last_use(memory, piece->context);
-	/* `worker`, whose work uses the piece, retires the memory. The piece belongs to piece->context. */
+	/* `worker` is the context whose work uses the piece. It retires `memory`. piece->context owns the piece. */
 	if (worker && worker != piece->context &&
 	    (worker->device.backend != piece->context->device.backend ||
 	     bi__order_synchronize(memory, BI__WAIT_CROSS, NULL))) {

@@ -6,7 +6,7 @@
 #include "common/runtime/fence.h"
 #include "common/runtime/stream.h"
 
-/* Private memory has the context stream as its home stream. memory->context is NULL after the last release. */
+/* The home stream of private memory is the context stream. After the last release memory->context is NULL. */
 static struct bi_context *context_of_points(const struct bi_memory *memory)
 {
 	return memory->home->context;
@@ -40,7 +40,7 @@ void bi__points_clear(struct bi_memory *memory)
 	order->spread = order->home_seen = order->home_reads = false;
 }
 
-/* The handle of a per-thread stream is another stream on each thread, so it has no number. */
+/* Returns the number of the stream in points. A per-thread stream has none: it is another stream on each thread. */
 static uint64_t point_stream(struct bi_stream *stream)
 {
 	return stream->queue.per_thread ? 0 : stream->serial;
@@ -57,8 +57,8 @@ static struct bi__point *find_read_locked(struct bi_memory *memory, uint64_t str
 }
 
 /*
- * Returns the entry of the stream, or a new one, or NULL if all entries have reads. If there is no room for a new
- * entry, it takes the place of another stream that has only begun a read.
+ * Returns the entry of the stream, or a new entry. If there is no room, the new entry takes the place of a stream that
+ * has begun a use and not ended it. Returns NULL if there is none, and for stream 0.
  */
 static struct bi__point *take_read_locked(struct bi_memory *memory, uint64_t stream)
 {
@@ -77,7 +77,7 @@ static struct bi__point *take_read_locked(struct bi_memory *memory, uint64_t str
 	return found;
 }
 
-/* The step forgets the events that it has waited for, because they may be destroyed now. */
+/* Drops entries whose read is complete. Then the step forgets the ends that it has waited for: they may be freed. */
 static void drop_complete_reads_locked(struct bi_memory *memory, struct bi__step *step)
 {
 	const struct bi__device *device = &context_of_points(memory)->device;
@@ -95,7 +95,7 @@ static void drop_complete_reads_locked(struct bi_memory *memory, struct bi__step
 	}
 }
 
-/* Returns 1 if the point is on the stream, and the stream keeps its work in order. */
+/* Returns 1 if the point is on the stream, and the stream is in-order. */
 static int is_on(const struct bi__point *point, struct bi_stream *stream)
 {
 	return point->stream && point->stream == point_stream(stream) && !stream->queue.out_of_order;
@@ -127,7 +127,7 @@ static int wait_for_point(const struct bi__point *point, struct bi__step *step, 
 	return rc;
 }
 
-/* Each read comes after the last write, so the reads stand for it. */
+/* Each read comes after the last write, so a wait for a read is also a wait for the last write. */
 static int wait_for_all_locked(const struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
 {
 	const struct bi__order *order = &memory->order;
@@ -140,7 +140,7 @@ static int wait_for_all_locked(const struct bi_memory *memory, struct bi__step *
 	return rc || has_reads ? rc : wait_for_point(&order->written, step, err);
 }
 
-/* Does not refuse work on the home stream, which takes part in the capture. */
+/* Accepts a point on the home stream, because the home stream takes part in the capture. */
 static int check_point_outside(const struct bi_memory *memory, const struct bi__point *point, struct bi_error *err)
 {
 	const struct bi__fence fence = fence_of_point(memory, point);
@@ -183,7 +183,7 @@ int bi__points_gather_locked(struct bi_memory *memory, struct bi_error *err)
 	return rc;
 }
 
-/* Sets *out to the end of the stream, which the memories of a step share: *shared is NULL before the first of them. */
+/* Sets *out to an end for all work on the stream now. The first memory of a step sets *shared, others get *shared. */
 static int record_point(struct bi__end **shared, struct bi_stream *stream, struct bi__end **out, struct bi_error *err)
 {
 	struct bi__end *end = *shared;
@@ -206,7 +206,7 @@ static int record_point(struct bi__end **shared, struct bi_stream *stream, struc
 	return rc;
 }
 
-/* Begins to note the work one by one. The work so far has its end at the end of the home stream now. */
+/* Gives points to a memory without points: the end of its home stream becomes the end of the last write. */
 static int spread_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
@@ -226,7 +226,7 @@ static int spread_locked(struct bi_memory *memory, struct bi__step *step, struct
 	return BI_OK;
 }
 
-/* The step forgets the events, because they may be destroyed now. */
+/* Clears the points. Then the step forgets the ends that it has waited for, because they may be freed now. */
 static void clear_points_in(struct bi__step *step, struct bi_memory *memory)
 {
 	step->home = NULL;
@@ -234,7 +234,7 @@ static void clear_points_in(struct bi__step *step, struct bi_memory *memory)
 	bi__points_clear(memory);
 }
 
-/* After a wait for all work, the end of the home stream is the end of all work again. */
+/* A write waits for all work. Then no points are needed: the end of the home stream is the end of all work again. */
 static int begin_on_home_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
@@ -293,7 +293,7 @@ int bi__points_begin_locked(struct bi_memory *memory, unsigned access, struct bi
 	return rc;
 }
 
-/* The stream first waits for all work that it has not waited for, because later work waits for this write alone. */
+/* Before the end is recorded, the stream waits for all other work, because later work waits for this write alone. */
 static int note_write_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;
@@ -303,7 +303,7 @@ static int note_write_locked(struct bi_memory *memory, struct bi__step *step, st
 	int rc = BI_OK;
 
 	if (order->pending && !(entry && entry->seen == order->epoch + 1)) {
-		step->end = NULL; /* an event of this step does not cover what the stream waits for now */
+		step->end = NULL; /* the end that this step recorded comes before this wait */
 		rc = begin_elsewhere_locked(memory, BI_ACCESS_READ_WRITE, step, err);
 	}
 	if (!rc)
@@ -318,7 +318,7 @@ static int note_write_locked(struct bi_memory *memory, struct bi__step *step, st
 	return BI_OK;
 }
 
-/* A read counts as a write if its stream has not waited for the last write, or if there is no entry for it. */
+/* A read counts as a write if its stream has not waited for the last write, or if no entry is free (38.5, 38.7). */
 static int note_read_locked(struct bi_memory *memory, struct bi__step *step, struct bi_error *err)
 {
 	struct bi__order *order = &memory->order;

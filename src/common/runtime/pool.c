@@ -13,7 +13,7 @@ int bi__pool_serves(const struct bi_context *context, enum bi_memory_kind kind, 
 	return context->device.backend->cpu_addressable ? nbytes >= HOST_SMALLEST : nbytes && kind != BI_MEMORY_HOST;
 }
 
-/* Returns log2 of the distance between classes of this size: there are eight classes in each power of two. */
+/* Returns log2 of the distance between classes at this size: there are eight classes in each power of two. */
 static int step_shift(size_t nbytes)
 {
 	return 63 - __builtin_clzll((unsigned long long)nbytes) - 3;
@@ -31,7 +31,7 @@ size_t bi__pool_round(size_t nbytes)
 	return (nbytes + step - 1) & ~(step - 1);
 }
 
-/* A rounded size is 8 to 15 times the distance between its classes. */
+/* A rounded size is 8 to 15 times the distance between classes at this size. */
 static size_t class_of(size_t rounded)
 {
 	int shift = step_shift(rounded);
@@ -81,8 +81,8 @@ static void take_out_locked(struct bi__pool *pool, struct bi_memory *memory)
 }
 
 /*
- * Returns 0 instead of waiting in a forked child: a thread that does not exist there may hold the lock of a host
- * context, and the host can allocate without a pool. Contexts of other backends are refused there earlier.
+ * In a forked child, returns 0 if the lock is held: a thread of the parent may hold the lock of a host context for
+ * ever, and the host can allocate without a pool. Other contexts of the parent are refused before the pool is used.
  */
 static int lock_pool(struct bi_context *context)
 {
@@ -112,7 +112,7 @@ struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind 
 	return memory;
 }
 
-/* Returns 0 if there is no memory for the array of classes, which most contexts never need. */
+/* Returns 0 if there is no memory for the array of classes, which the first call allocates. */
 static int put_locked(struct bi__pool *pool, struct bi_memory *memory)
 {
 	if (!pool->classes && !(pool->classes = calloc(BI__POOL_CLASSES, sizeof(*pool->classes))))

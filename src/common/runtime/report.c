@@ -12,7 +12,7 @@
 struct bi__report {
 	atomic_bool paused;
 	pthread_mutex_t collecting; /* held while a report reads times: one report at a time. Taken before `lock` */
-	pthread_mutex_t lock; /* guards the members below; not held while the calling thread waits for the device */
+	pthread_mutex_t lock; /* guards the members below; not held during a wait for the device */
 	struct bi__record *records; /* only ever appended, so an index stays valid */
 	size_t count, capacity;
 	uint64_t lost; /* records for which there was no memory */
@@ -130,7 +130,7 @@ BI__PRINTF(2, 3) static void put(struct text *text, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Writes a JSON string. Names that come from a driver may hold any character. */
+/* Writes a JSON string. A name that comes from a driver may have any byte; bytes from 0x80 on are not checked. */
 static void put_string(struct text *out, const char *string)
 {
 	put(out, "\"");
@@ -157,7 +157,7 @@ static void put_record(struct text *out, const struct bi__record *record)
 		put(out, "%" PRId64 "}", record->nanoseconds);
 }
 
-/* Takes the event out of the first record from *index on that has one. Returns 0 if none has. */
+/* Takes the event out of the first record from *index on that has one, and sets *index. Returns 0 if none has. */
 static uintptr_t take_event(struct bi__report *report, size_t *index)
 {
 	uintptr_t event = 0;
@@ -242,7 +242,7 @@ static void put_waits(struct text *out, struct bi_context *context)
 	put(out, "},\n");
 }
 
-/* In a forked child, the lock of a host context may be held for ever by a thread that does not exist there. */
+/* In a forked child, a thread of the parent may hold the lock of a host context for ever. */
 static void put_pool(struct text *out, struct bi__pool *pool)
 {
 	int is_locked = !(bi__fork_generation ? pthread_mutex_trylock(&pool->lock) : pthread_mutex_lock(&pool->lock));

@@ -1,6 +1,6 @@
 /*
- * The record of the operations of a context, for bi_context_report. docs/report.md describes the JSON. Only contexts
- * that were opened with option `profile` have a record.
+ * The recorded operations of a context, for bi_context_report. docs/report.md describes the JSON. Only contexts that
+ * were opened with option `profile` have a struct bi__report.
  */
 #ifndef BI_COMMON_RUNTIME_REPORT_H
 #define BI_COMMON_RUNTIME_REPORT_H
@@ -24,7 +24,7 @@ void bi__report_free(struct bi__report *report, const struct bi__device *device)
 /* Returns 0 if recording is paused, else 1. */
 int bi__report_is_recording(struct bi__report *report);
 
-/* Adds a record to the report of the context. Takes ownership of record->event, which is an event of that context. */
+/* Adds a record to the report of the context. Takes ownership of record->event, an event of the same native context. */
 void bi__report_add(struct bi_context *context, const struct bi__record *record);
 
 #endif

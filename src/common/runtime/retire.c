@@ -11,7 +11,7 @@
 #include "common/runtime/pool.h"
 #include "common/runtime/stream.h"
 
-/* The number of retired memories that BI__REAP_SOME looks at. */
+/* A look with BI__REAP_SOME ends at this many memories that are not complete. Deferred memory does not count. */
 #define SOME 4
 
 /* A retired memory counts with at least this many bytes: the library and the driver keep objects for it. */
@@ -37,7 +37,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory)
 	free(memory);
 }
 
-/* Returns 1 if the memory fulfils the conditions of pool.h, except for those on its size. */
+/* Returns 1 if the conditions of pool.h hold. put_into_pool compares the size with the classes and the limit. */
 static int is_reusable(const struct bi_context *context, const struct bi_memory *memory)
 {
 	if (!memory->own || memory->backend != context->device.backend)
@@ -71,24 +71,23 @@ void bi__memory_trim_pool(struct bi_context *context, size_t keep)
 }
 
 /*
- * Returns 1 if pending work must end before the memory is destroyed. This is not needed for work on a stream that the
- * producer named, because the producer's next work on the stream runs later, or for memory that is freed in stream
- * order.
+ * Returns 1 if pending work must end before device memory is destroyed. There are two exceptions. If the producer named
+ * a stream, its next work on that stream runs after the pending work. The driver frees some memory in stream order.
  */
 static int has_work_to_await(const struct bi_memory *memory)
 {
 	return memory->order.pending && !memory->producer && !(memory->own && memory->block.alloc_pending);
 }
 
-/* Returns 1 if the stream that the producer named must wait for the home stream, because they differ now. */
+/* Returns 1 if the stream that the producer named is no longer the home stream, and must wait for the home stream. */
 static int owes_producer(const struct bi_memory *memory)
 {
 	return memory->order.pending && memory->producer && memory->producer != memory->home;
 }
 
 /*
- * Records the end of all work on the memory into *out, which must be complete before the memory is destroyed. Clears
- * *out if the memory need not wait. Makes the stream that the producer named wait for the home stream if they differ.
+ * Sets *out to the end of all work on the memory, or clears *out if the memory can be destroyed immediately. Makes the
+ * stream that the producer named wait for the home stream if the two differ.
  */
 static int record_end_of_work(struct bi_memory *memory, struct bi__fence *out)
 {
@@ -104,7 +103,7 @@ static int record_end_of_work(struct bi_memory *memory, struct bi__fence *out)
 	return has_work_to_await(memory) ? bi__fence_record(memory->home, out, NULL) : BI_OK;
 }
 
-/* Returns the bytes by which the memory counts for the limit. Waiting cannot free memory that a graph uses. */
+/* Returns the bytes that count for the limit: 0 for deferred memory, because a wait cannot free that. */
 static size_t counted_bytes(const struct bi_memory *memory)
 {
 	if (memory->retirement.is_deferred)
@@ -112,7 +111,7 @@ static size_t counted_bytes(const struct bi_memory *memory)
 	return memory->block.nbytes > LEAST_BYTES ? memory->block.nbytes : LEAST_BYTES;
 }
 
-/* Appends the memory to the retired memories of the context that works on it. Takes ownership of the event. */
+/* Appends the memory to the retired memories of the context. Takes ownership of the event. */
 static void append_retired(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
 {
 	memory->retirement.event = event;
@@ -126,7 +125,8 @@ static void append_retired(struct bi_context *context, struct bi_memory *memory,
 }
 
 /*
- * Returns 1 if the fence is complete or was made before a fork, BI_EPRODUCER if its work failed and has ended, else 0.
+ * Returns 1 if the fence is complete or was made before this process was forked, BI_EPRODUCER if its work failed and
+ * has ended, else 0.
  */
 static int has_ended(const struct bi__fence *fence)
 {
@@ -137,7 +137,7 @@ static int has_ended(const struct bi__fence *fence)
 	return rc ? rc == BI_EFORK : done;
 }
 
-/* Returns 1 if the stream is being captured. Returns 0 if the query fails, so that memory is freed. */
+/* Returns 1 if the stream is being captured, or a capture forbids its use. Returns 0 if the query fails otherwise. */
 static int is_captured(struct bi_stream *stream)
 {
 	uint64_t id;
@@ -148,8 +148,8 @@ static int is_captured(struct bi_stream *stream)
 
 /*
  * Returns 1 if a graph prevents that the memory is destroyed or that an event is recorded for it. A graph may be
- * launched for as long as the context lives, so the library's own memory that it uses lives as long. While a stream is
- * captured, no event can be recorded on it, and no memory can be freed in its order.
+ * launched until the context closes, so own memory that the graph uses is kept until then. While a stream is captured,
+ * no event can be recorded on it, and no memory can be freed in its order.
  */
 static int is_deferred(const struct bi_memory *memory)
 {
@@ -164,8 +164,8 @@ static int is_deferred(const struct bi_memory *memory)
 }
 
 /*
- * Returns 1 if work is pending whose end is *out. If no event can be recorded, the calling thread is blocked until the
- * home stream is empty. If that fails too, the memory is lost.
+ * Returns 1 if work is pending whose end is *out. If the driver refuses to record the end, blocks the calling thread
+ * until the home stream is empty and all points are complete (`failure`). If that fails too, the memory is lost.
  */
 static int find_last_work(struct bi_memory *memory, struct bi__fence *out)
 {
@@ -174,7 +174,7 @@ static int find_last_work(struct bi_memory *memory, struct bi__fence *out)
 	return out->context && !has_ended(out);
 }
 
-/* Returns 1 if the producer orders its own work behind the work that is pending. */
+/* Passes the end of the pending work to the producer. Returns 1 if the later work of the producer waits for it. */
 static int is_handed_back(const struct bi_memory *memory, const struct bi__fence *work)
 {
 	struct bi__scope *scope;
@@ -194,7 +194,7 @@ static int is_end_unknown(const struct bi_context *context, const struct bi_memo
 	return memory->order.lost && !bi__dispatch_is_lost(&context->device);
 }
 
-/* Destroys the memory, or retires it if work is pending. */
+/* Destroys the memory, retires it if work is pending, or keeps it for ever if it is lost. */
 static void destroy_or_retire(struct bi_context *context, struct bi_memory *memory)
 {
 	struct bi__scope scope;
@@ -236,7 +236,7 @@ void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
 
 void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *memory)
 {
-	/* The driver frees the memory after all work on it, in stream order. */
+	/* The driver keeps the memory until all work on it has ended. */
 	if (memory->block.free_follows)
 		bi__memory_destroy(context, memory);
 	else
@@ -303,8 +303,8 @@ static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__rea
 }
 
 /*
- * Destroys or retires a deferred memory. When the context closes, its graphs are not launched any more, so memory of
- * captured graphs is destroyed. Memory of a graph that is still being captured is never freed.
+ * Destroys or retires a deferred memory. When the context closes, its graphs are not launched any more, so memory that
+ * they use is destroyed. Memory whose stream is still being captured then is never freed.
  */
 static void reap_deferred(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
 {
@@ -314,7 +314,7 @@ static void reap_deferred(struct bi_context *context, struct bi_memory *memory, 
 		destroy_or_retire(context, memory);
 }
 
-/* Waits for the work on the memory as `how` demands. Returns 1, or 0 if the end of the work can never be known. */
+/* Waits for the work on the memory as `how` demands. Returns 1, or 0 if the end of the work is not known after that. */
 static int await_retired(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
 {
 	if (how == BI__REAP_WAIT)
@@ -338,7 +338,7 @@ static void reap_one(struct bi_context *context, struct bi_memory *memory, enum 
 		bi__memory_destroy(context, memory);
 }
 
-/* Functions of the caller that release memory cannot be cancelled here, in the middle of another operation. */
+/* Disables cancellation, because release callbacks of the caller run here in the middle of another operation. */
 void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *memory;
@@ -380,7 +380,7 @@ void bi__memory_relieve_pressure(struct bi_stream *stream)
 	struct bi_context *context = stream->context;
 
 	bi__memory_reap_retired(context, BI__REAP_ALL);
-	/* Half of it, so that the list is not gone through again at each call. */
+	/* Half of the limit, so that the next calls do not search the whole list again. */
 	if (is_above(context, context->retired.limit))
 		bi__memory_await_retired(stream, context->retired.limit / 2);
 }

@@ -9,22 +9,23 @@
 
 /*
  * The waits and records of a step so far. A step on several memories waits once for what they share, and records one
- * event for all of them. All memories of the step are locked. Made by BI__STEP_ON, once for the beginning and once for
- * the end.
+ * event for the private memories among them. All memories of the step are locked. A step makes one struct for its
+ * beginning and one for its end, with BI__STEP_ON.
  */
 struct bi__step {
 	struct bi_stream *stream;
-	/* The end of the context stream, and of `stream`, for private memory. A memory of the step owns it. Or NULL. */
+	/* For private memory: the ends of its home stream and of `stream`. Memories of the step own them. Or NULL. */
 	struct bi__end *home, *end;
-	struct bi__fence *made; /* end: the event of a copy, which becomes the last-use event of host memory; or NULL */
+	struct bi__fence *made; /* at the end of a copy: its event, which becomes the last-use event of host memory */
 	unsigned stream_count, end_count;
-	const struct bi_stream *streams[BI__STEP_STREAMS]; /* begin: `stream` waits for them; end: they wait for it */
-	const struct bi__end *ends[BI__STEP_ENDS]; /* for which `stream` waits */
+	/* At the beginning: streams for which `stream` waits. At the end: streams that wait for `stream`. */
+	const struct bi_stream *streams[BI__STEP_STREAMS];
+	const struct bi__end *ends[BI__STEP_ENDS]; /* `stream` waits for them */
 };
 
 #define BI__STEP_ON(waiter) ((struct bi__step){ .stream = (waiter) })
 
-/* Returns 1 if the stream was noted: its work is ordered by this step already. */
+/* Returns 1 if the stream was noted: this step needs no further wait between it and step->stream. */
 static inline int bi__step_has(const struct bi__step *step, const struct bi_stream *stream)
 {
 	for (unsigned i = 0; i < step->stream_count; i++)

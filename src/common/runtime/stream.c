@@ -40,7 +40,7 @@ int bi__stream_refuse(const struct bi_stream *stream, const struct bi_memory *me
 	return bi__fail(err, BI_EINVAL, "the stream of device %s cannot reach memory of %s", device, place);
 }
 
-/* A stream that waits for a captured stream joins its capture. */
+/* A stream that waits for a captured stream joins the capture, so it is marked as a stream that may be captured. */
 static void join_capture(struct bi_stream *waiter, struct bi_stream *on)
 {
 	uint64_t id;
@@ -85,7 +85,7 @@ int bi__stream_refuse_capture(struct bi_stream *stream, const char *refusal, str
 			(unsigned long long)id, refusal);
 }
 
-/* Context of bi__host_stream, never closed. Only the members that work between host memories uses are set. */
+/* The context of bi__host_stream. Only the members that work between host memories needs are set. */
 static struct bi_context host_context;
 static pthread_once_t host_once = PTHREAD_ONCE_INIT;
 
@@ -199,7 +199,7 @@ uintptr_t bi_stream_handle(const struct bi_stream *stream)
 	return bi__stream_share((struct bi_stream *)(uintptr_t)stream);
 }
 
-/* Notes that what the first `count` calls enqueued is complete. */
+/* Notes that the work of the first `count` calls (bi__queue.enqueued) is complete. */
 static void note_completed(struct bi__queue *queue, unsigned long long count)
 {
 	unsigned long long known = atomic_load(&queue->completed);
@@ -208,7 +208,7 @@ static void note_completed(struct bi__queue *queue, unsigned long long count)
 		;
 }
 
-/* Returns 1 if nothing but the `enqueued` calls has enqueued work on the stream, and all of them were waited for. */
+/* Returns 1 if no other code can have enqueued work on the stream, and the work of all `enqueued` calls is complete. */
 static int is_seen_complete(struct bi_stream *stream, unsigned long long enqueued)
 {
 	return stream->context->device.backend->streams_stand_alone && !atomic_load(&stream->is_shared) &&
@@ -267,9 +267,9 @@ int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, si
 }
 
 /*
- * Refuses that a stream in a graph capture waits for pending work outside of captures: the driver would invalidate the
- * capture. A wrapped event is not queried, because that invalidates its capture if it has one. Sets *is_done to 1 if
- * there is nothing to wait for.
+ * Returns BI_ECAPTURE if the stream is being captured, and an event that the library recorded outside of captures is
+ * pending: the driver would invalidate the capture. A wrapped event is not queried, because a query invalidates the
+ * capture in which the event may have been recorded. Sets *is_done to 1 if a query found the event complete, else to 0.
  */
 static int check_wait_in_capture(struct bi_stream *stream, const struct bi_event *event, int *is_done,
 				 struct bi_error *err)
