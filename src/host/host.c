@@ -1,6 +1,6 @@
 /*
- * The host backend: memory of this process, and work that the calling thread does before the call returns. It is the
- * smallest possible backend, and the example for a new one.
+ * The host backend: memory of this process, and work that is done when the call returns. It is the smallest backend of
+ * the library, and the example for a new one.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "common/engine/engine.h"
 #include "host/program.h"
 
-/* Bytes of the alignment of every block: OpenCL's largest built-in type requires it. */
+/* Bytes of the alignment of every allocation: OpenCL's largest built-in types require it. */
 #define ALIGNMENT 128
 
 static const struct bi_device this_process = {
@@ -32,8 +32,8 @@ static int host_enumerate(struct bi_device *devices, int capacity, int *count, s
 }
 
 /*
- * Returns the place in front of the first aligned byte, where the pointer of malloc is stored. malloc is several times
- * faster than aligned_alloc.
+ * Returns the place in front of the first aligned byte, where the pointer of malloc is stored. malloc is used because
+ * it is faster than aligned_alloc.
  */
 static void **allocation_of(char *bytes)
 {
@@ -82,7 +82,7 @@ static int host_adopt(struct bi__device_state *device, const struct bi_foreign *
 	return BI_OK;
 }
 
-/* Frees memory of malloc. Adopted memory has a cookie; its producer frees it. */
+/* Frees memory of malloc. A cookie marks adopted memory, which its producer frees. */
 static void host_free(struct bi__device_state *device, struct bi__block *block)
 {
 	(void)device;
@@ -101,7 +101,7 @@ static int host_copy(struct bi__device_state *device, struct bi__queue *queue, c
 	return BI_OK;
 }
 
-/* The names of host memory in the exchange structure and in DLPack, the same for every enum bi_memory_kind. */
+/* The name of host memory in the exchange structure and in DLPack is the same for every enum bi_memory_kind. */
 #define EXPORTED \
 	{ \
 		.device = BI_EXCHANGE_DEVICE_CPU, .handle = BI_HANDLE_HOST, .form = BI__FORM_BASE \

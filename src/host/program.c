@@ -7,13 +7,13 @@
 #include "common/backend/kernel.h"
 #include "common/engine/workers.h"
 
-/* Below this number of items the calling thread runs all of them. Waking other threads would take longer. */
+/* The calling thread alone runs a grid of fewer items, because to wake other threads would take longer. */
 #define LEAST_SHARED 4096
 
-/* The boxes of a grid for each thread, so that a thread that is delayed leaves boxes to the others. */
+/* The most boxes of a grid for each thread. There are several, so that a delayed thread leaves boxes to the others. */
 #define BOXES_PER_THREAD 4
 
-/* Local memory starts at multiples of this number of bytes, so that boxes seldom share a cache line. */
+/* Local memory starts at multiples of this number of bytes, so boxes do not share a cache line of 64 or 128 bytes. */
 #define LOCAL_STEP 128
 
 struct program {
@@ -68,8 +68,8 @@ struct job {
 	const struct bi_host_kernel *function;
 	const struct bi__kernel *kernel;
 	struct bi_host_argument arguments[BI_MAX_ARGUMENTS];
-	size_t offsets[BI_MAX_ARGUMENTS]; /* of local memory in the allocation of a box */
-	size_t local; /* bytes of local memory */
+	size_t offsets[BI_MAX_ARGUMENTS]; /* bytes from the start of a box's local memory to that of an argument */
+	size_t local; /* bytes of the local memory of a box */
 	char *locals; /* local memory of all boxes */
 	struct bi_host_box whole; /* first and end in groups if the function has groups, otherwise in items */
 	int axis, boxes;

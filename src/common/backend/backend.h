@@ -1,16 +1,17 @@
 /*
- * A backend is a const table of functions that moves bytes of one kind of memory through one driver. This header
- * defines the table and the small structs that its functions take. It is all that the author of a backend has to know
- * of the library, beside plans (plan.h) and the copy engine (engine.h).
+ * A backend is a const table of functions that allocate memory, move bytes and run kernels through one driver. This
+ * header defines the table and the small structs that its functions take. Beside it, a backend may use plans (plan.h),
+ * kernels of the caller (kernel.h), scopes (scope.h), the copy engine (engine.h), and the headers of src/kernels and
+ * src/common/base.
  *
- * Only dispatch.c calls through the table. Its callers have checked that pointers are not NULL, that devices belong to
- * the backend, that plans are not empty, and that every byte that a plan reaches lies inside the blocks. So a backend
- * only translates to its driver. An optional operation that a backend lacks is NULL. A table never has a function that
- * can only fail.
+ * Only dispatch.c calls through the table. The callers of dispatch.c have checked that pointers are not NULL, that
+ * devices belong to the backend, that plans are not empty, and that every byte that a plan reaches is inside the
+ * blocks. So a backend only translates to its driver. An optional operation that a backend lacks is NULL. A table never
+ * has a function that can only fail.
  *
- * Threads: several threads may call any function at the same time. Calls that enqueue work for one memory are made
- * under the lock of that memory, so the wait, copy and record of one operation are not interleaved with those of
- * another operation on the same memory.
+ * Threads: several threads may call any function at the same time. Calls that enqueue work for a memory that several
+ * threads can use are made under the lock of that memory. So the wait, copy and record of one operation are not
+ * interleaved with those of another operation on the same memory.
  */
 #ifndef BI_COMMON_BACKEND_BACKEND_H
 #define BI_COMMON_BACKEND_BACKEND_H
@@ -25,16 +26,16 @@
 /* A block is a piece of memory. Only its backend may interpret handle and cookie. */
 struct bi__block {
 	enum bi_handle_kind kind; /* BI_HANDLE_HOST: `host` is valid and any code may use it */
-	enum bi_memory_kind memory; /* the requested kind */
+	enum bi_memory_kind memory; /* the requested kind; for foreign memory DEFAULT, or the kind that `adopt` found */
 	uintptr_t handle;
 	size_t origin; /* bytes from the start of the handle to the first byte of the block */
 	size_t nbytes; /* without origin */
 	void *host; /* address of the first byte if any code may use it, else NULL */
-	void *private_host; /* address of the first byte, or NULL; the library alone uses it, and only while no work is
-			       pending */
+	void *private_host; /* NULL, or address of the first byte for the library's own access; outside of the backend
+			       only while no work is pending */
 	uintptr_t cookie; /* free for use by the backend */
-	int alloc_pending; /* alloc was work on the context stream: only later work on that stream may use the block */
-	int free_follows; /* the function `free` takes effect after all work that may still use the block */
+	int alloc_pending; /* 1: `alloc` and `free` are work on the context stream; other streams must wait for it */
+	int free_follows; /* 1: `free` takes effect after all work that may still use the block */
 };
 
 /* How a handle and an offset name an element. */
@@ -60,9 +61,9 @@ struct bi__kernel_launch;
 /* A place is one side of a copy. The offset of the plan counts from the first byte of `block`, or from `host`. */
 struct bi__place {
 	const struct bi__block *block; /* device memory of the executing backend, or NULL */
-	const struct bi__device_state *device; /* device of the block; another than the executing one if has_peers */
+	const struct bi__device_state *device; /* device of the block; with has_peers it may not be the executing one */
 	const void *host; /* address of host memory if `block` is NULL; valid until the work is done */
-	int borrowed; /* the caller waits for the event of this work, or for a later event, before it returns */
+	int borrowed; /* 1: the calling thread will wait for the event of this work, or for a later one */
 	size_t immediate; /* > 0: `host` has this many bytes, which must be read before the call returns */
 };
 
@@ -77,14 +78,14 @@ struct bi__move {
 struct bi__range {
 	const struct bi__block *block;
 	size_t offset, nbytes;
-	unsigned mode; /* enum bi_map_mode */
+	unsigned mode; /* bits of enum bi_map_mode */
 };
 
 /* The part of an opened device that belongs to the backend. Embedded in struct bi__device; its address is stable. */
 struct bi__device_state {
 	uintptr_t device; /* cl_device_id, CUdevice */
 	uintptr_t native; /* cl_context, CUcontext */
-	/* Tells contexts with one `native` apart if one of them is gone. 0: the driver has no such numbers. */
+	/* Differs from that of a destroyed context that had the same `native`. 0: the driver has no such numbers. */
 	uint64_t context_id;
 	int device_id; /* in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
 	void *state; /* memory that the backend allocates, or NULL */
@@ -109,7 +110,8 @@ struct bi__queue {
 	int per_thread; /* the handle names a different stream on each thread */
 	enum bi_order_kind kind; /* how `native` is named to other programs; set when the stream is opened */
 	void *state; /* free for use by the backend */
-	atomic_ullong enqueued; /* number of calls that may have enqueued work, counted when they return */
+	/* Number of calls that may have enqueued work, counted when they return. A synchronous backend counts none. */
+	atomic_ullong enqueued;
 	atomic_ullong completed; /* of these, the number that bi_stream_synchronize has waited for */
 };
 
@@ -128,7 +130,7 @@ struct bi__backend {
 	int cpu_addressable;
 	/* The count of numbers in the string of a device: 2 in "opencl:0:1". */
 	int numbers;
-	/* The kind of native handles of device memory. */
+	/* The kind of the native handles of ordinary device memory. */
 	enum bi_handle_kind handle;
 	/* Indexed by enum bi_memory_kind. BI_MEMORY_DEFAULT is foreign memory of no particular kind. */
 	struct bi__exported exported[BI_MEMORY_HOST + 1];
@@ -137,18 +139,21 @@ struct bi__backend {
 	 * context names the device. device_id is then the position of the device in that context, and 0 in DLPack.
 	 */
 	int named_by_ordinal;
-	/* 1: streams of any two contexts may wait for each other, and copy moves dense bytes between their blocks. */
+	/*
+	 * 1: streams of any two contexts of the backend may wait for each other, and copy moves dense bytes between
+	 * their blocks.
+	 */
 	int has_peers;
 	/* Bits 1 << enum bi_order_kind: the kinds of foreign streams that stream_open wraps. */
 	unsigned stream_kinds;
 	/*
-	 * 1: only events report that work failed, so an importer waits for the event in addition to the stream. A
-	 * failed event does not tell that the work before it has ended: `drain` waits for that.
+	 * 1: only events report that work failed, so an importer waits for the event in addition to the stream. The
+	 * work before a failed event may still run: `drain` waits for its end.
 	 */
 	int fails_by_event;
 	/*
-	 * 1: a stream is complete when what was enqueued on it is. On CUDA a wait for a blocking stream is also a wait
-	 * for the legacy default stream, and lets the driver's pool return memory.
+	 * 1: a wait for a stream has no other effect than to wait for what was enqueued on it. On CUDA a wait for a
+	 * blocking stream is also a wait for the legacy default stream, and lets the driver's pool return memory.
 	 */
 	int streams_stand_alone;
 
@@ -161,10 +166,10 @@ struct bi__backend {
 		int (*enumerate)(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 		/*
 		 * Opens a device that `enumerate` described, and creates the queue of the context stream. If
-		 * options->adopt_context is not 0, adopts that context and options->adopt_stream instead. Then
-		 * device->ordinal selects one of the context's devices (-1: the device of the stream; without a stream
-		 * the first), and *adopted, which may be *device, receives the description. Optional, together with
-		 * `close`: a backend without both has nothing to open.
+		 * options->adopt_context is not 0, adopts that context instead, and options->adopt_stream if that is
+		 * not 0. Then device->ordinal selects one of the context's devices (-1: the device of the stream;
+		 * without a stream the first), and *adopted, which may be *device, receives the description. Optional,
+		 * together with `close`: a backend that lacks them has nothing to open.
 		 */
 		int (*open)(const struct bi_options *options, const struct bi_device *device, struct bi_device *adopted,
 			    struct bi__device_state *out, struct bi__queue *stream, struct bi_error *err);
@@ -172,8 +177,9 @@ struct bi__backend {
 		 * Makes the native context current on the calling thread. Sets *pushed to 1 if the context was not
 		 * current before; `end` then makes the former context current again. Between the two, `alloc`,
 		 * `follow`, `record`, `wait`, `poll`, `finish`, `capture`, `copy`, `takes`, `build`, `get` and
-		 * `enqueue` are called; other functions are called anywhere. `leave` is `end` for callers whose own
-		 * code ran since: it does nothing if the context is not current. Optional, all three together.
+		 * `enqueue` are called; other functions are called anywhere. `leave` is called instead of `end` if code
+		 * of the caller ran since `begin` (bi_context_pop_current): it does nothing if the context is not
+		 * current. Optional, all three together.
 		 */
 		int (*begin)(const struct bi__device_state *device, int *pushed, struct bi_error *err);
 		void (*end)(const struct bi__device_state *device);
@@ -184,15 +190,15 @@ struct bi__backend {
 		 */
 		void (*close)(struct bi__device_state *device, struct bi__queue *stream);
 		/*
-		 * Finds the device of a memory that is named by a handle of this backend's kind. Opens nothing.
-		 * Optional.
+		 * Finds the device of a memory that is named by a handle of this backend's kind. May open the driver,
+		 * but no device. Optional.
 		 */
 		int (*locate)(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
-		/* Finds the device of a native queue. Optional. */
+		/* Does the same for a native queue. Optional. */
 		int (*locate_queue)(uintptr_t queue, struct bi__origin *out, struct bi_error *err);
 		/* Returns a function of the driver library by its name, or NULL. Optional. */
 		bi_function *(*symbol)(const char *name);
-		/* Drops caches that can be built again (programs). Optional. */
+		/* Drops caches: programs that can be built again, unused memory that the driver keeps. Optional. */
 		void (*drop_caches)(struct bi__device_state *device);
 		/* Returns 1 if other code has destroyed the native context, so that no work is left. NULL: always 0. */
 		int (*is_lost)(const struct bi__device_state *device);
@@ -203,15 +209,16 @@ struct bi__backend {
 	struct {
 		/*
 		 * Allocates block->origin + block->nbytes bytes. The caller has set `memory`, `origin` and `nbytes`,
-		 * which is > 0, and cleared the rest. Sets `kind` and `handle`, and the addresses `host` and
-		 * `private_host` if there are any.
+		 * which is > 0, and cleared the rest. Sets `kind` and `handle`, and where they apply `host`,
+		 * `private_host`, `cookie`, `alloc_pending` and `free_follows`.
 		 */
 		int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
 		/*
-		 * Wraps a foreign handle, and retains it or takes ownership as foreign->flags say. The caller has set
-		 * block->nbytes (0: not known), and cleared the rest. Sets `kind` and `handle`, and `nbytes`
-		 * if it is 0 and the driver knows the size. Sets `origin` if the foreign memory is part of a larger
-		 * allocation. Optional.
+		 * Wraps a foreign handle. If the driver counts references, retains the handle, or takes ownership of
+		 * the reference of the caller if foreign->flags say so. The caller has set block->nbytes (0: not
+		 * known), and cleared the rest. Sets `kind` and `handle`, `nbytes` if it is 0 and the driver knows the
+		 * size, `origin` if the foreign memory is part of a larger allocation, and where they apply `memory`,
+		 * `host` and `cookie`. Optional.
 		 */
 		int (*adopt)(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,
 			     struct bi_error *err);
@@ -231,7 +238,7 @@ struct bi__backend {
 	struct {
 		/* Wraps queue->native. If it is 0, creates a queue, with the order that queue->out_of_order says. */
 		int (*stream_open)(struct bi__device_state *device, struct bi__queue *queue, struct bi_error *err);
-		/* Returns how often the calling thread was blocked. */
+		/* Ends the use of the queue. Returns how often the calling thread was blocked. */
 		int (*stream_close)(struct bi__queue *queue);
 		/*
 		 * Makes later work on `waiter` wait for all work that is on `on` now. With waiter == on this is a
@@ -275,11 +282,12 @@ struct bi__backend {
 
 	struct {
 		/*
-		 * Enqueues a move. At least one side is a block, except in a backend with cpu_addressable. Between a
-		 * block and host memory the plan is LINEAR, or a plan that `takes` accepts. If `event` is not NULL, it
-		 * receives an event, or 0 if move->is_timed is 0 and an event would cost as much as `record`. On an
-		 * in-order queue, the event of a move between a block and host memory is complete when all work up to
-		 * the move is complete.
+		 * Enqueues a move. At least one side is a block, except in a backend with cpu_addressable. A copy
+		 * between a block and host memory has a LINEAR plan, or one that `takes` accepts, or the device has
+		 * BI_CAP_NATIVE_COPY. If `event` is not NULL, it receives an event. A synchronous backend leaves it 0,
+		 * and others may do so if move->is_timed is 0 and an event would cost as much as `record`. On an
+		 * in-order queue, the event of a fill, or of a move between a block and host memory, is complete when
+		 * all work up to the move is complete.
 		 */
 		int (*copy)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__move *move,
 			    uintptr_t *event, struct bi_error *err);
@@ -293,28 +301,27 @@ struct bi__backend {
 		/* Returns the nanoseconds that the work of a complete event took on the device, or -1. Optional. */
 		int64_t (*elapsed)(uintptr_t event);
 		/*
-		 * Enqueues a mapping; *pointer is valid once the event is complete. Optional, together with `unmap`. In
-		 * a backend without both, bi_view_map uses the address of a block, or copies a block without address.
+		 * Enqueues a mapping; *pointer is valid once the event is complete. Optional, together with `unmap`. If
+		 * a backend lacks them, bi_view_map uses the address of a block, or copies a block without address.
 		 */
 		int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
 			   void **pointer, uintptr_t *event, struct bi_error *err);
-		/* Enqueues the end of a mapping. After a failure, the mapping is as before, and a later call may work.
-		 */
+		/* Enqueues the end of a mapping. After a failure the mapping is as before: a later call may succeed. */
 		int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
 			     void *pointer, struct bi_error *err);
 	} move;
 
-	/* Kernels of the caller (kernel.h). A backend has all of these functions or none. */
+	/* Kernels of the caller (kernel.h). A backend has all of these functions or none; only `put` is optional. */
 	struct {
-		/* Compiles the source, or loads it. *program is a handle of the backend. */
+		/* Makes a program of the source. *program is a handle of the backend. */
 		int (*build)(struct bi__device_state *device, struct bi__source *source, uintptr_t *program,
 			     struct bi_error *err);
-		/* Work with kernels of the program may be pending. All its kernels were put back. */
+		/* Releases a program. `put` was called for all its kernels. Work with them may be pending. */
 		void (*unload)(struct bi__device_state *device, uintptr_t program);
-		/* Finds a kernel. Sets all members of *out. BI_EINVAL: there is none of this name. */
+		/* Finds a kernel, and describes it in *out, which is cleared. BI_EINVAL: there is none of this name. */
 		int (*get)(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
 			   struct bi_error *err);
-		/* Frees kernel->state. Optional. */
+		/* Releases kernel->state. NULL: there is nothing to release. */
 		void (*put)(struct bi__device_state *device, struct bi__kernel *kernel);
 		/* Enqueues a launch. The values are copied before the function returns. */
 		int (*enqueue)(struct bi__device_state *device, struct bi__queue *queue,
@@ -323,8 +330,8 @@ struct bi__backend {
 };
 
 /*
- * For a backend that lists its functions once, as X(member of the table, function): the declaration of a function, and
- * its entry in the table.
+ * A backend may list its functions once, as X(member of the table, function). These macros make of the list the
+ * declarations of the functions, and their entries in the table.
  */
 #define BI__OPERATION(member, function) __typeof__(*((const struct bi__backend *)0)->member) function;
 #define BI__OPERATION_ENTRY(member, function) .member = function,
@@ -337,13 +344,13 @@ static inline int bi__wraps_stream_kind(const struct bi__backend *backend, uint3
 
 /*
  * An opened device: all that a call to its backend needs. Embedded in struct bi_context; its address is stable. While
- * the device is open, only its backend changes a member, which is `state`.
+ * the device is open, only the member `state` changes, and only its backend changes it.
  */
 struct bi__device {
 	const struct bi__backend *backend;
-	const struct bi_device *info; /* description; lives at least as long as the device is open */
+	const struct bi_device *info; /* description; valid at least as long as the device is open */
 	struct bi__device_state state;
-	unsigned fork_generation; /* fork generation of the process that opened the device (fork.h) */
+	unsigned fork_generation; /* bi__fork_generation of the process that opened the device */
 };
 
 #endif

@@ -11,7 +11,7 @@
 #include "common/backend/registry.h"
 #include "common/base/environment.h"
 
-/* Devices are listed by rank: the lower, the better. Devices that cannot be used come last. */
+/* Returns the rank of a device. The list begins with the lowest rank. Devices that cannot be used have the highest. */
 static int rank_of(const struct bi_device *device)
 {
 	static const int ranks[] = {
@@ -22,7 +22,7 @@ static int rank_of(const struct bi_device *device)
 	return device->usable ? ranks[device->kind] : 5;
 }
 
-/* The sort is stable, so devices of one kind keep the order of their platforms. */
+/* The sort is stable, so devices of one rank keep the order of their backends and platforms. */
 static void sort_devices(struct bi_device *devices, int count)
 {
 	for (int i = 1; i < count; i++) {
@@ -35,14 +35,14 @@ static void sort_devices(struct bi_device *devices, int count)
 	}
 }
 
-/* If the backend has no devices, appends one entry with the reason. */
+/* Appends the devices of a backend. If the backend cannot list devices, appends one entry with the reason. */
 static void append_devices(const struct bi__backend *backend, struct bi__choice *choice)
 {
 	struct bi_error err = { 0, 0, "" };
 	struct bi_device *next = &choice->list[choice->count];
 	int count, capacity = BI__MAX_DEVICES - choice->count;
 
-	/* One entry is reserved for each backend that may follow; the host is the last. */
+	/* One entry is reserved for each backend. The host, which is the last backend, may use all that are left. */
 	if (backend != bi__registry_host())
 		capacity -= (int)bi__registry_count();
 	if (capacity <= 0)
@@ -93,7 +93,7 @@ int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_er
 	return BI_OK;
 }
 
-/* Reads at most six digits that end at a colon or at the end of the text. Returns 1, or 0 if there are none. */
+/* Reads one to six digits, which a colon or the end of the text follows. Returns 1, or 0 if there is no such number. */
 static int read_number(const char **text, int *out)
 {
 	const char *c = *text;
@@ -108,7 +108,7 @@ static int read_number(const char **text, int *out)
 	return 1;
 }
 
-/* Ignores case. */
+/* Compares without regard to case. */
 static int contains_part(const char *text, const char *part)
 {
 	size_t n = strlen(part);
@@ -120,9 +120,9 @@ static int contains_part(const char *text, const char *part)
 }
 
 /*
- * Returns 1 if `rest` has the numbers of the device string: "1" for "cuda:1", "0:1" for "opencl:0:1". `rest` may have
- * fewer numbers than the device string, and then fits several devices. It may have more if the device cannot be used:
- * "1:0" fits "opencl:1", a platform without devices.
+ * Returns 1 if `rest` has the numbers of the device string: "1" for "cuda:1", "0:1" for "opencl:0:1". With fewer
+ * numbers than the device string, `rest` can fit several devices. With more numbers, it fits an entry that cannot be
+ * used: "1:0" fits "opencl:1", a platform without usable devices.
  */
 static int fits_numbers(const struct bi_device *device, const char *rest)
 {
@@ -140,7 +140,10 @@ static int fits_numbers(const struct bi_device *device, const char *rest)
 	return own && !device->usable;
 }
 
-/* Returns 1 if the device fits `rest`, the text after "opencl:" or "cuda:": numbers, or part of a name. */
+/*
+ * Returns 1 if the device fits `rest`, the text after the first colon: numbers, or part of the name of the device, or
+ * of the name or version of its platform.
+ */
 static int fits_device(const struct bi_device *device, const char *rest)
 {
 	const char *c = rest;
@@ -153,7 +156,7 @@ static int fits_device(const struct bi_device *device, const char *rest)
 		contains_part(device->platform_version, rest));
 }
 
-/* Overwrites the front of the list with the devices that fit. Returns their number. If it is 0, nothing changes. */
+/* Moves the devices that fit to the front of the list. Returns their number. If none fits, the list stays as it is. */
 static int move_fitting(struct bi__choice *choice, const char *rest)
 {
 	int fitting = 0;
@@ -194,7 +197,7 @@ static int choose_position(struct request request, struct bi__choice *choice, st
 	return BI_OK;
 }
 
-/* Writes the names of all backends: "opencl, host". */
+/* Writes the names of all backends, such as "opencl, host", as far as there is space. */
 static const char *backend_names(char *text, size_t capacity)
 {
 	const struct bi__backend *backend;
@@ -206,7 +209,7 @@ static const char *backend_names(char *text, size_t capacity)
 	return text;
 }
 
-/* Writes the devices, as far as they fit: "opencl:0:0 (pthread-something), opencl:0:1 (basic)". */
+/* Writes the devices, such as "opencl:0:0 (pthread-something), opencl:0:1 (basic)", as far as there is space. */
 static const char *device_names(const struct bi__choice *choice, char *text, size_t capacity)
 {
 	size_t used = 0;

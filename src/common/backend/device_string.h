@@ -7,7 +7,7 @@
 
 #include "common/backend/backend.h"
 
-/* The longest list of devices. No machine has that many. */
+/* The longest list of devices. Further devices are left out. */
 #define BI__MAX_DEVICES 64
 
 /* The devices that fit a device string, the best first. */
@@ -21,7 +21,7 @@ struct bi__choice {
 /*
  * Finds the devices that fit `spec`. NULL stands for the environment variable BI_DEVICE, or for "auto" if the variable
  * is unset or empty. Each call lists the devices anew. On success the caller frees the choice with bi__choice_free.
- * Returns BI_ENODEVICE with the reasons if no device fits.
+ * Returns BI_ENODEVICE with a reason if no device fits.
  */
 int bi__device_string_choose(const char *spec, struct bi__choice *choice, struct bi_error *err);
 void bi__choice_free(struct bi__choice *choice);

@@ -5,9 +5,9 @@
 #include "common/backend/registry.h"
 
 /*
- * Makes calls of a driver safe from thread cancellation: a thread that is cancelled inside of a driver would leave
- * locks held and objects half made. A cancelled thread ends at the next cancellation point outside of the library. The
- * host backend calls no function that is a cancellation point; for kernels of the caller, workers.c does the same.
+ * Disables the cancellation of the calling thread during a call of a driver. A thread that is cancelled inside of a
+ * driver would leave locks held and objects half made. The host backend needs no such protection: only kernels of the
+ * caller can reach a cancellation point there, and workers.c protects them.
  */
 #define CALL_BACKEND(backend, statement) \
 	do { \
@@ -20,10 +20,7 @@
 			pthread_setcancelstate(state, NULL); \
 	} while (0)
 
-/*
- * Makes the context of the scope current. A driver may return the failure of earlier work here once, which does not say
- * that the call of the caller fails.
- */
+/* Makes the context of the scope current. Tries twice, because a call may return the failure of earlier work. */
 static int enter_scope(struct bi__scope *scope, struct bi_error *err)
 {
 	const struct bi__device *device = scope->device;
@@ -83,7 +80,7 @@ static int begin_entered(struct bi__scope *scope, const struct bi__device *devic
 	return enter_scope(bi__scope_current(), err);
 }
 
-/* Sets rc to the result of a call of the device's backend for which the native context must be current. */
+/* Sets rc to the result of `call`, a call of the device's backend for which the native context must be current. */
 #define CALL_IN_SCOPE(device, rc, call, err) \
 	do { \
 		struct bi__scope scope_of_call; \
@@ -103,10 +100,10 @@ int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *
 	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", device->info->spec);
 }
 
-/* 1 + bi__fork_generation of the process that opened a driver first; 0: none has. */
+/* 1 + bi__fork_generation of the process that opened a driver first; 0: no process has opened one. */
 static atomic_uint driver_process;
 
-/* Returns BI_EFORK in a forked child of a process that had opened a driver: the driver would hang. */
+/* Returns BI_EFORK in a forked child of a process that had opened any driver: calls of a driver could hang. */
 static int check_driver(const struct bi__backend *backend, struct bi_error *err)
 {
 	unsigned process = 0, mine;
@@ -274,7 +271,7 @@ int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue 
 
 void bi__dispatch_count_enqueued(const struct bi__device *device, struct bi__queue *queue)
 {
-	/* All threads share the stream of the host. */
+	/* The stream of the host has no count, because all threads would write to it. */
 	if (!device->backend->synchronous)
 		atomic_fetch_add_explicit(&queue->enqueued, 1, memory_order_release);
 }

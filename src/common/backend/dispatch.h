@@ -1,8 +1,9 @@
 /*
- * The only way to a backend: one function for each operation of its table, with the arguments that backend.h describes.
- * Each function refuses devices that were opened before a fork (BI_EFORK), and calls through the table. If the backend
+ * The only way to a backend: functions for the operations of its table, with the arguments that backend.h describes. A
+ * function that would call a driver for a device that was opened before a fork returns BI_EFORK instead, or does
+ * nothing if it returns no status (exception: bi__dispatch_elapsed, which follows bi__dispatch_poll). If the backend
  * lacks an optional operation, the function gives the result that backend.h states. Callers have checked everything
- * else. The functions know no object of the library: they take an opened device, its queues, blocks and events.
+ * else. The functions take no object of the library, only an opened device, its queues, blocks and events.
  *
  * Parameters: `owner` is the backend of a block. It is the backend of the device, or the host backend, whose memory can
  * be used in every context.
@@ -16,7 +17,7 @@
 
 int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *err);
 
-/* Returns 0 if the device was opened by the process that this one was forked from, else 1. */
+/* Returns 0 if the device was opened before this process was forked, unless its backend is synchronous; else 1. */
 static inline int bi__dispatch_is_alive(const struct bi__device *device)
 {
 	return device->backend->synchronous || device->fork_generation == bi__fork_generation;
@@ -28,7 +29,7 @@ static inline int bi__dispatch_alive(const struct bi__device *device, struct bi_
 	return bi__dispatch_is_alive(device) ? BI_OK : bi__dispatch_refuse_child(device, err);
 }
 
-/* Returns BI_EFORK if memory of `owner` cannot be used in this process. Memory that the CPU can address always can. */
+/* Returns BI_EFORK if memory of `owner` cannot be used in this process. Memory of the host always can be used. */
 static inline int bi__dispatch_check_reach(const struct bi__backend *owner, const struct bi__device *device,
 					   struct bi_error *err)
 {
@@ -36,7 +37,7 @@ static inline int bi__dispatch_check_reach(const struct bi__backend *owner, cons
 }
 
 /*
- * Scopes. The first call in a scope that needs it makes the native context of the device current on the calling thread,
+ * Scopes. The first call in a scope that needs the native context of the device makes it current on the calling thread,
  * until the end of the scope. Scopes nest. A call outside of a scope of its native context has one of its own. A
  * scope is paused (bi__dispatch_pause) before code of the caller runs, and resumed afterwards.
  */
@@ -57,8 +58,8 @@ static inline void bi__dispatch_end(struct bi__scope *scope)
 }
 
 /*
- * Leaves all scopes of the calling thread before code of the caller is called. bi__dispatch_resume is called after it
- * with the result, the innermost scope. The next call to the device of a scope enters the scope again.
+ * Leaves all scopes of the calling thread before code of the caller runs. Returns the innermost scope, with which
+ * bi__dispatch_resume is called when that code has returned. The next call in a scope enters the scope again.
  */
 struct bi__scope *bi__dispatch_pause(void);
 
@@ -70,7 +71,7 @@ static inline void bi__dispatch_resume(struct bi__scope *scope)
 
 /* Devices. */
 
-/* Lists the devices of a backend. Returns BI_EFORK if the driver may have been opened before a fork of this process. */
+/* Lists the devices of a backend. Returns BI_EFORK if any driver was opened before this process was forked. */
 int bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity, int *count,
 			   struct bi_error *err);
 
@@ -93,10 +94,10 @@ void bi__dispatch_cache_state(const struct bi__device *device, uint64_t *built, 
 
 int bi__dispatch_alloc(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block,
 		       struct bi_error *err);
-/* Wraps foreign memory as a block. The caller has set block->nbytes. Returns BI_EUNSUPPORTED if `owner` cannot wrap. */
+/* Wraps foreign memory as a block. Returns BI_EUNSUPPORTED if `owner` wraps no memory. */
 int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *device, const struct bi_foreign *foreign,
 		       struct bi__block *block, struct bi_error *err);
-/* Frees a block. Does nothing in a forked child if the CPU cannot address the block. */
+/* Frees a block. Does nothing if the device was opened before a fork, unless the block is memory of the host. */
 void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block);
 
 /* Finds the device of a memory. If `name` is not NULL, *name receives the name of the backend for such handles. */
@@ -110,7 +111,7 @@ int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin 
 
 int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue, struct bi_error *err);
 int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue);
-/* Counts a call that may have enqueued work, after it. The functions below do it themselves. */
+/* Counts a call that may have enqueued work, after it. Follow, wait, copy, map, unmap and launch do it themselves. */
 void bi__dispatch_count_enqueued(const struct bi__device *device, struct bi__queue *queue);
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
 			struct bi_error *err);
@@ -135,7 +136,7 @@ int64_t bi__dispatch_elapsed(const struct bi__device *device, uintptr_t event);
 /* Enqueues a move. If `event` is not NULL, it receives an event of the work, or 0 if the backend makes none. */
 int bi__dispatch_copy(struct bi__device *device, struct bi__queue *queue, const struct bi__move *move, uintptr_t *event,
 		      struct bi_error *err);
-/* Executes a move between two host addresses on the calling thread. */
+/* Executes a move between two host addresses before it returns. */
 int bi__dispatch_copy_inline(const struct bi__move *move, struct bi_error *err);
 int bi__dispatch_takes(struct bi__device *device, const struct bi__move *move, int *takes, struct bi_error *err);
 int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const struct bi__range *range, void **pointer,

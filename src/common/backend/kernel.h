@@ -13,30 +13,30 @@
 /* The largest length of a kernel's name that `get` sees. */
 #define BI__KERNEL_NAME_MAX 200
 
-/* A source to be compiled. A backend uses the member that suits it, and sets `log` if a compiler wrote one. */
+/* The source of a program. A backend uses the members that suit it, and sets `log` if a compiler wrote one. */
 struct bi__source {
 	const char *text; /* kernel.h and the caller's text; NULL: the caller has none */
 	const char *options; /* not NULL */
 	const struct bi_host_kernel *const *functions;
 	size_t function_count;
 	const void *image;
-	char *log; /* NULL, or the text of the log; the caller of the backend frees it */
+	char *log; /* NULL, or the text of the log, allocated; the caller of the backend frees it */
 	int is_refused; /* 1: the compiler refused the text, and `log` says why */
 };
 
-/* A kernel that `get` found. It is cleared before. */
+/* A kernel that `get` found. The struct is cleared before the call. */
 struct bi__kernel {
 	void *state; /* of the backend */
 	struct bi_parameter *parameters; /* allocated; the caller of the backend frees them */
 	unsigned count;
-	int has_groups; /* 1: it runs only with a group size */
+	int has_groups; /* 1: the kernel needs a group size */
 	size_t most_items; /* of a group */
 	size_t most_along[3]; /* items of a group along x, y, z */
 	int64_t most_groups[3]; /* groups along x, y, z; 0: no limit */
 	size_t most_local; /* bytes of local memory in all arguments; 0: no limit */
-	size_t local_step; /* with most_local: an argument takes a multiple of so many bytes of it */
-	int threads; /* items of a group if the caller names no size, and the last groups then may reach beyond the
-			grid; 0: the backend chooses, unless has_groups */
+	size_t local_step; /* an argument takes a multiple of so many bytes of most_local */
+	int threads; /* most items of a group if the caller names no size; the last groups may reach beyond the grid;
+			0: the backend chooses the size */
 };
 
 /* One argument, checked against its parameter. */
@@ -57,7 +57,7 @@ struct bi__kernel_launch {
 	int64_t group[3]; /* group[0] == 0: the backend chooses, and kernel->threads is 0 */
 };
 
-/* Returns the function of that name, or NULL if there is none. No function is NULL. */
+/* Returns the function of that name, or NULL if there is none. No entry of `functions` is NULL. */
 static inline const struct bi_host_kernel *bi__kernel_function(const struct bi_host_kernel *const *functions,
 							       size_t count, const char *name)
 {
@@ -77,7 +77,7 @@ static inline unsigned bi__kernel_parameters(const struct bi_parameter *table)
 	return count;
 }
 
-/* Sets the parameters of a kernel to a copy of the function's. */
+/* Sets the parameters of a kernel to a copy of those of the function. */
 static inline int bi__kernel_copy_parameters(struct bi__kernel *out, const struct bi_host_kernel *function,
 					     struct bi_error *err)
 {

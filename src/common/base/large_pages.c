@@ -12,7 +12,7 @@
 
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
 
-/* A multiple of the size of a small page on every system. */
+/* A multiple of the usual page sizes. */
 #define PAGE ((size_t)1 << 16)
 #define REQUEST_FROM ((size_t)4 << 20)
 

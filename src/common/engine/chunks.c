@@ -1,7 +1,10 @@
 /* Cuts a plan into chunks for several threads. */
 #include "common/engine/parts.h"
 
-/* Returns the smallest number of units that can be cut off an axis without cutting a cache line or a tile. */
+/*
+ * Returns a number of units: along the axis, each chunk but the last has a multiple of it. Along the last axis, so many
+ * units fill whole cache lines if they are adjacent.
+ */
 static int64_t units_per_cut(const struct bi__plan *plan, int axis)
 {
 	int64_t units = 1;
@@ -15,16 +18,16 @@ static int64_t units_per_cut(const struct bi__plan *plan, int axis)
 	return units;
 }
 
-/* Returns the length of at most `chunks` chunks that are about equal, a multiple of `units`. */
+/* Returns the length of a chunk, a multiple of `units`, if an axis is cut into at most `chunks` equal chunks. */
 static int64_t chunk_step(int64_t extent, int64_t chunks, int64_t units)
 {
 	return (extent / chunks + (extent % chunks != 0) + units - 1) / units * units;
 }
 
-/* A run of this many bytes is read or written at nearly full speed, so longer runs are not better. */
+/* Runs of this many bytes are read and written at nearly full speed. Longer runs do not count as better. */
 #define LONG_RUN 1024
 
-/* Returns the bytes of a chunk's range along the axis, in the source or in the destination, at most LONG_RUN. */
+/* Returns the bytes that a chunk spans along the axis, on the side where they are fewer, at most LONG_RUN. */
 static int64_t shorter_run(const struct bi__plan *plan, int axis, int64_t step)
 {
 	const int64_t src = plan->src_strides[axis] < 0 ? -plan->src_strides[axis] : plan->src_strides[axis];
@@ -35,9 +38,9 @@ static int64_t shorter_run(const struct bi__plan *plan, int axis, int64_t step)
 }
 
 /*
- * Chooses the axis that gives many chunks without cutting runs of memory into short ones: a cut along an axis with a
- * short stride leaves each chunk a few bytes of each run, and the chunks together read or write every line many times.
- * The outermost of equal axes is chosen.
+ * Chooses the axis along which the plan is cut. An axis is good if it gives many chunks, and if these have long runs.
+ * If chunks have only a few bytes of each run, several chunks read or write the same cache line. Of equally good axes,
+ * the outermost is chosen.
  */
 static int choose_axis(const struct bi__plan *plan, int64_t chunks)
 {

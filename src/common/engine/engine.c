@@ -8,9 +8,9 @@
 
 /*
  * A copy of at least STREAM_FROM bytes may use non-temporal stores. A fill or a broadcast may use them from
- * STREAM_FILLS_FROM bytes on, because it reads almost nothing that competes for the bandwidth. A smaller result stays
- * in the last-level cache, where later reads and writes find it. The size that the system reports for this cache is not
- * used, because other programs, and other guests of the host, use the cache too.
+ * STREAM_FILLS_FROM bytes on, because its reads need less of the bandwidth than those of a copy. A smaller result often
+ * stays in the last-level cache, where later reads and writes find it. The size that the system reports for this cache
+ * is not used, because other programs and other virtual machines use the cache too.
  */
 #define STREAM_FROM ((uint64_t)8 << 20)
 #define STREAM_FILLS_FROM ((uint64_t)32 << 20)
@@ -76,8 +76,8 @@ static void copy_chunk(void *arg, int i)
 }
 
 /*
- * Returns the number of chunks: several for each thread, so that a delayed thread does not delay the whole copy, but
- * not so many that chunks have fewer bytes than tuning->chunk.
+ * Returns the number of chunks, at least 1. Each thread gets several, so that one delayed thread does not delay the
+ * whole copy. There are fewer chunks if they would have less than tuning->chunk bytes.
  */
 static int64_t wanted_chunks(const struct bi__engine_tuning *tuning, uint64_t bytes)
 {
@@ -88,7 +88,7 @@ static int64_t wanted_chunks(const struct bi__engine_tuning *tuning, uint64_t by
 	return most ? (int64_t)most : 1;
 }
 
-/* Returns true if the plan is executed with non-temporal stores. A broadcast counts as a fill: it hardly reads. */
+/* Returns true if non-temporal stores may be used for the plan. A broadcast counts as a fill. */
 static int is_streamed(const struct bi__engine_tuning *tuning, const struct bi__plan *plan)
 {
 	const int is_fill = plan->kind == BI_PLAN_FILL || plan->kind == BI_PLAN_BROADCAST;

@@ -1,4 +1,4 @@
-/* Copies along the last axis: rows, strided elements, broadcasts and fills. */
+/* Copies line by line, in most plans along the last axis: rows, strided elements, broadcasts and fills. */
 #include <string.h>
 
 #include "common/engine/parts.h"
@@ -6,21 +6,21 @@
 #include "common/engine/writer.h"
 
 struct lines {
-	int x, y; /* the axis of the inner loop, and of the loop around it or -1 */
-	int64_t count, dst_x, src_x; /* axis x */
-	int64_t rows, dst_row, src_row; /* axis y */
-	int64_t batch; /* units of a line that are moved before the loop goes to the next row */
-	int dense; /* the units of the destination are adjacent */
-	int direct; /* units go to the writer directly, not through its buffer */
-	int prefetches; /* the next rows are prefetched */
+	int x, y; /* axis of the inner loop; axis of the loop around it, or -1 */
+	int64_t count, dst_x, src_x; /* axis x: extent, and strides in bytes */
+	int64_t rows, dst_row, src_row; /* axis y: extent, and strides in bytes */
+	int64_t batch; /* units that are moved along x before the next step along y */
+	int dense; /* the units of a line of the destination are adjacent */
+	int direct; /* each unit is passed to the writer; 0: units are collected in its buffer */
+	int prefetches; /* later rows may be prefetched */
 	struct bi__run run;
-	struct bi__writer *writer; /* or NULL */
+	struct bi__writer *writer; /* NULL: ordinary stores */
 };
 
-/* Bytes of a pattern that are written unit by unit; from then on the bytes already written are copied. */
+/* The most bytes that repeat_any copies in one step. A longer unit is copied whole. */
 #define PATTERN_BYTES 2048
 
-/* Repeats a cache line. The unit divides a cache line, so all lines are equal. `bytes` is at least one line. */
+/* Fills dst with copies of `line`. The unit divides BI__LINE and `bytes` >= BI__LINE. The last copy may overlap. */
 static void repeat_lines(unsigned char *dst, const unsigned char *line, size_t bytes)
 {
 	for (size_t done = 0; done + BI__LINE <= bytes; done += BI__LINE)
@@ -28,7 +28,7 @@ static void repeat_lines(unsigned char *dst, const unsigned char *line, size_t b
 	memcpy(dst + bytes - BI__LINE, line, BI__LINE);
 }
 
-/* Repeats a unit of any size: copies the bytes that are already written, in growing amounts. */
+/* Repeats a unit of any size: copies the bytes that are already written, in amounts that grow up to PATTERN_BYTES. */
 static void repeat_any(unsigned char *dst, const unsigned char *src, size_t bytes, size_t unit)
 {
 	size_t done = unit;
@@ -73,23 +73,24 @@ static void move_units(const struct lines *lines, unsigned char *dst, const unsi
 }
 
 /*
- * Units of at least PREFETCHED bytes are prefetched AHEAD bytes before they are read. Hardware prefetching finds the
- * lines of one unit, but not the next unit, and it stops at page boundaries.
+ * Streamed units of at least PREFETCHED bytes are prefetched about AHEAD bytes before they are read. Hardware
+ * prefetching finds the lines of one unit, but not the next unit, and it stops at page boundaries.
  */
 #define PREFETCHED BI__LINE
 #define AHEAD 4096
 
 /*
- * Units of at least ALWAYS_DIRECT bytes go to the writer directly, and so do units of at least DIRECT_UNIT bytes if the
- * loops around them are long enough for prefetching. For other units, a call for each would cost more.
+ * Units of at least ALWAYS_DIRECT bytes are passed to the writer one by one. Units of at least DIRECT_UNIT bytes are so
+ * too, if the source has a step along x, and the two inner loops move enough bytes for prefetching. Shorter units are
+ * collected in the writer's buffer, because a call for each of them would cost more.
  */
 #define ALWAYS_DIRECT 1024
 #define DIRECT_UNIT 128
 #define DIRECT_BYTES (4 * AHEAD)
 
 /*
- * Prefetches `some` units from number `first` on, as far as they are below `count`. Inlined, because compilers drop
- * calls without an effect.
+ * Prefetches up to `some` units, from number `first` on and below `count`, at most AHEAD bytes of each. The function is
+ * always inlined, because compilers drop a call whose only effect is a prefetch.
  */
 static inline __attribute__((always_inline)) void prefetch_units(const struct lines *lines, const unsigned char *src,
 								 int64_t first, int64_t some, int64_t count)
@@ -122,8 +123,8 @@ static void collect_units(const struct lines *lines, const unsigned char *src, i
 }
 
 /*
- * Shuffles units directly to the destination. Units before the first whole line and after the last one go through the
- * buffer.
+ * Shuffles units to the destination without the buffer. The units before the first one that begins with a cache line,
+ * and those that bi__run_streamed leaves at the end, go through the buffer.
  */
 static void shuffle_units(const struct lines *lines, const unsigned char *src, int64_t count)
 {
@@ -138,7 +139,7 @@ static void shuffle_units(const struct lines *lines, const unsigned char *src, i
 	collect_units(lines, src + (first + went) * step, count - first - went);
 }
 
-/* Passes long units to the writer directly, other units through its buffer. */
+/* Writes `count` units with the writer: each by itself, by shuffles, or collected in its buffer. */
 static void stream_units(const struct lines *lines, unsigned char *dst, const unsigned char *src, int64_t count)
 {
 	const size_t unit = lines->run.unit;
@@ -163,8 +164,8 @@ static int is_reversed(const struct lines *lines)
 }
 
 /*
- * Prefetches the lines of a row of reversed units, but perhaps not the last one. Hardware prefetching does not find the
- * next row if the units run backwards (measured on AMD Zen 3).
+ * Prefetches the cache lines of a row if its units are reversed. The last cache line may be missed. Hardware
+ * prefetching does not find the next row if the units run backwards (measured on AMD Zen 3).
  */
 static inline __attribute__((always_inline)) void prefetch_reversed(const struct lines *lines, const unsigned char *src,
 								    int64_t count)
@@ -181,8 +182,8 @@ static void copy_some_of_rows(const struct lines *lines, unsigned char *dst, con
 
 	for (int64_t i = 0; i < lines->rows; i++, dst += lines->dst_row, src += lines->src_row) {
 		/*
-		 * Longer rows of long units are prefetched unit by unit while they are copied, longer rows of short
-		 * units not at all.
+		 * Rows of more than AHEAD bytes are not prefetched here. If their units are long, stream_units
+		 * prefetches them.
 		 */
 		if (ahead > 1 && i + ahead < lines->rows) {
 			prefetch_units(lines, src + ahead * lines->src_row, 0, count, count);
@@ -206,10 +207,10 @@ static void copy_rows(void *inner, unsigned char *dst, const unsigned char *src)
 	}
 }
 
-/* Only runs of at least this many bytes are streamed. Shorter runs would often write parts of cache lines. */
+/* Only runs of at least this many bytes are streamed. Shorter runs have too many incomplete cache lines. */
 #define STREAMED_RUN 512
 
-/* Returns the number of bytes of the destination without a gap. */
+/* Returns the bytes of the runs without gaps that the destination consists of. */
 static int64_t dense_bytes(const struct bi__plan *plan)
 {
 	int64_t bytes = (int64_t)plan->unit;
@@ -220,9 +221,9 @@ static int64_t dense_bytes(const struct bi__plan *plan)
 }
 
 /*
- * Non-temporal stores are fast if they are sequential in pieces of this many bytes. So if the source is sequential
- * along another axis than the last, the loop can follow the source. Short lines are copied unit by unit over a piece of
- * the destination, so that it stays in the cache.
+ * Bytes of the destination between two steps along axis y. Non-temporal stores are fast if they are sequential in
+ * pieces of this many bytes, so y can be the axis along which the source is sequential. If short lines are copied
+ * across, a piece of the destination stays in the cache until its lines are complete.
  */
 #define PIECE 2048
 
@@ -233,7 +234,7 @@ static int64_t per_piece(int64_t step)
 
 #define SHORT_COUNT 24
 
-/* Returns true if lines are so short that the inner loop runs along the axis around them. */
+/* Returns true if lines are so short that ordinary stores take less time in a loop along the axis around them. */
 static int has_short_lines(const struct bi__plan *plan)
 {
 	const int x = plan->ndim - 1;
@@ -242,7 +243,6 @@ static int has_short_lines(const struct bi__plan *plan)
 	       plan->shape[x - 1] > plan->shape[x];
 }
 
-/* Chooses the axis of the inner loop, the one around it, and how many units are moved before the next row. */
 static void choose_axes(struct lines *lines, const struct bi__plan *plan)
 {
 	const int last = plan->ndim - 1, along = lines->writer ? bi__plan_cross(plan) : -1;
@@ -258,14 +258,14 @@ static void choose_axes(struct lines *lines, const struct bi__plan *plan)
 	lines->batch = per_piece(plan->dst_strides[last - 1]);
 }
 
-/* Returns 1 if the writer reads the units from the source directly. */
+/* Returns 1 if each unit is passed to the writer by itself. */
 static int is_direct(const struct lines *lines, size_t unit)
 {
 	return unit >= ALWAYS_DIRECT ||
 	       (unit >= DIRECT_UNIT && lines->src_x && (uint64_t)(lines->rows * lines->count) * unit >= DIRECT_BYTES);
 }
 
-/* Plans of fewer bytes do not prefetch reversed rows, because their source is often in the cache. */
+/* If plans of fewer bytes are not streamed, they do not prefetch: their source is often in the cache. */
 #define UNCACHED ((uint64_t)512 << 10)
 
 static void set_up_lines(struct lines *lines, const struct bi__engine_part *part, struct bi__writer *writer)

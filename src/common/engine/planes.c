@@ -1,43 +1,48 @@
 /*
- * Transposes without the tables and buffers of tiles. Small results are written directly, with ordinary stores, unless
- * many rows share few sets of the cache (few_sets_are_enough has an exception). In large results, rows of a few units
- * that follow each other, such as the channels of pixels, are collected and streamed. Other rows are written directly
- * where that takes less time than tiles, which are streamed.
+ * Transposes without the tables and buffers of tiles. The planes of a small result, which is not streamed, are written
+ * directly with ordinary stores, unless many rows share few sets of the cache (is_direct_small has the exceptions). In
+ * a large result, rows of a few units that follow each other, such as the channels of pixels, are collected and
+ * streamed. Other rows of a large result are written directly if that takes less time than streamed tiles
+ * (is_direct_large).
  */
 #include <stdlib.h>
 
 #include "common/engine/parts.h"
 #include "common/engine/writer.h"
 
-/* So many units in a row are streamed. A row of more would read short runs of too many planes at the same time. */
+/* Rows of at most so many units are streamed. Longer rows would read short runs of too many planes at the same time. */
 #define MOST_STREAMED 32
 
 /*
- * Rows of the destination and runs of the source are long from so many bytes on. Planes read runs in the order of the
- * destination, which may be far from that of the source. Tiles read longer runs.
+ * Rows of the destination and runs of the source are long from so many bytes on. Planes follow the order of the
+ * destination, so the runs that they read one after the other may be far apart. Tiles read longer runs.
  */
 #define LONG 192
 
-/* Columns of this many rows stay in the second-level cache until the next column completes their lines. */
+/*
+ * A column of blocks has at most so many rows. It stays in the second-level cache until the next column completes its
+ * lines.
+ */
 #define PANEL_ROWS 2048
 
 /*
- * Addresses that differ by SAME_SET bytes are in the same set of the cache. A set holds at least twice as many lines as
- * a block has there.
+ * Addresses that differ by a multiple of SAME_SET bytes are in the same set of the cache. A block that is written in
+ * several passes has ROWS_IN_SET rows in a set, if so few rows are enough for `turn`: half of BI__LINES_IN_SET.
  */
 #define SAME_SET (BI__SETS * BI__LINE)
 #define ROWS_IN_SET (BI__LINES_IN_SET / 2)
 
 /*
- * Rows are written directly if the first SOME_ROWS are in so many different sets. In fewer sets, a column of many rows
- * probably evicts lines that the next column completes, or that the processor has fetched for it.
+ * Rows count as spread over the cache if the first SOME_ROWS of them are in at least LEAST_SETS different sets. In
+ * fewer sets, a column of many rows probably evicts lines that the next column completes, or that the processor has
+ * fetched for it.
  */
 #define SOME_ROWS 32
 #define LEAST_SETS 4
 
 /*
- * Fewer sets may be enough if the plan has at most this many bytes. Where several threads copy, it is the plan of a
- * chunk, so larger results qualify.
+ * Fewer sets may be enough if the plan has at most this many bytes. If several threads copy, this is the plan of a
+ * chunk, so the whole result may be larger.
  */
 #define FEW_SETS_BYTES ((uint64_t)1 << 20)
 
@@ -48,13 +53,13 @@ struct planes {
 	int64_t height, width; /* units */
 	int64_t high, wide; /* units of the smallest block that `turn` accepts */
 	int64_t most; /* rows of a block: a multiple of `high`, or all */
-	int64_t rows[BI__LINE]; /* the rows of a block */
+	int64_t rows[BI__LINE]; /* bytes from the first run of a block to each of its runs */
 	struct bi__writer writer;
 };
 
 /*
- * Returns the number of rows, at most `enough`, that are in different sets of the cache. The row after them is less
- * than a line away from the set of the first. Rows nearer than a line count as a line apart.
+ * Returns the number of rows, at most `enough`, before the first row that is less than a line away from row 0 modulo
+ * SAME_SET. The rows before it are in different sets of the cache. If the pitch is less than a line, it counts as one.
  */
 static int64_t different_sets(int64_t pitch, int64_t enough)
 {
@@ -67,8 +72,9 @@ static int64_t different_sets(int64_t pitch, int64_t enough)
 }
 
 /*
- * Vectors that are shorter than the rows of a block turn it in several passes, and each pass writes a part of every
- * row. Then a block has few rows in a set of the cache, so that they stay there until the last pass.
+ * Returns the most rows of a block. If its rows are longer than a vector, `turn` makes several passes, and each pass
+ * writes a part of every row. Such a block gets few rows in a set of the cache, so that its lines stay there until the
+ * last pass.
  */
 static int64_t most_rows(const struct planes *planes, const struct bi__simd *simd)
 {
@@ -88,7 +94,7 @@ static void turn_block(const struct planes *planes, unsigned char *dst, const un
 		     planes->wide);
 }
 
-/* The last block of a row, and the last row of blocks, overlap those before them. */
+/* Along both axes, the last block overlaps the one before if the extent is no multiple of the block. */
 static void turn_rows(const struct planes *planes, unsigned char *dst, const unsigned char *src, int64_t height)
 {
 	const int64_t last = planes->width - planes->wide, whole = height - height % planes->high;
@@ -105,7 +111,7 @@ static void turn_rows(const struct planes *planes, unsigned char *dst, const uns
 	}
 }
 
-/* Returns at most `most` of the rows that are left. If more are left, the rest is enough for a block. */
+/* Returns the number of rows to turn next, at most `most`. The rows left after them are none, or fill a block. */
 static int64_t next_rows(const struct planes *planes, int64_t left, int64_t most)
 {
 	return left > most ? most - planes->high : left;
@@ -122,7 +128,7 @@ static void turn_plane(void *inner, unsigned char *dst, const unsigned char *src
 	}
 }
 
-/* Turns as many rows at a time as the writer accepts. */
+/* Turns only so many rows at a time as fit into the buffer of the writer. */
 static void stream_plane(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	struct planes *planes = inner;
@@ -152,7 +158,7 @@ static int is_streamed(const struct planes *planes)
 	return planes->dst_pitch == row_of(planes) && planes->width <= MOST_STREAMED && run_of(planes) >= LONG;
 }
 
-/* Returns the number of different sets of SOME_ROWS rows. */
+/* Returns the number of different sets of the cache in which SOME_ROWS rows with this pitch begin. */
 static int sets_of(int64_t pitch)
 {
 	uint64_t sets = 0;
@@ -163,9 +169,9 @@ static int sets_of(int64_t pitch)
 }
 
 /*
- * Returns 1 if the planes of a result that tiles would stream take less time directly. Rows and runs have to be long,
- * or follow each other closely. Rows have to be in different sets of the cache. Runs have to be in different sets if a
- * unit has 1 byte, because a block of such units reads the largest number of runs.
+ * Returns 1 if the planes of a large result, which tiles would stream, take less time directly. This depends on the
+ * processor. Rows and runs have to be long, or follow each other closely. Rows have to be spread over the cache. For
+ * units of 1 byte runs have to be spread too, because a block of such units reads the largest number of runs.
  */
 static int is_direct_large(const struct bi__engine_part *part, const struct planes *planes)
 {
@@ -177,9 +183,9 @@ static int is_direct_large(const struct bi__engine_part *part, const struct plan
 }
 
 /*
- * Returns 1 if planes take less time directly than in tiles also where their rows are in few sets. The runs must not
- * all be in one set. On AMD Zen 3, vectors of 16 bytes take 0.5 to 1.0 of the time of tiles; on AMD Zen 5, vectors of
- * 64 bytes take 1.5 to 2.2 of it.
+ * Returns 1 if planes whose rows are in few sets take less time directly than in tiles. The runs must not all be in one
+ * set. On AMD Zen 3, vectors of 16 bytes take 0.5 to 1.0 of the time of tiles. On AMD Zen 5, vectors of 64 bytes take
+ * 1.5 to 2.2 of the time of tiles.
  */
 static int few_sets_are_enough(const struct bi__engine_part *part, const struct planes *planes)
 {
@@ -187,14 +193,14 @@ static int few_sets_are_enough(const struct bi__engine_part *part, const struct 
 	       sets_of(llabs(planes->src_pitch)) > 1;
 }
 
-/* Returns 1 if the planes of a small result take less time directly than in tiles. Measured on x86-64 only. */
+/* Returns 1 if a small result is too small for tiles, or takes less time directly. Measured on x86-64 only. */
 static int is_direct_small(const struct bi__engine_part *part, const struct planes *planes)
 {
 	return !part->simd->stream || part->plan->bytes < part->tiles_from || planes->height <= ROWS_IN_SET ||
 	       sets_of(planes->dst_pitch) >= LEAST_SETS || few_sets_are_enough(part, planes);
 }
 
-/* Returns 1 if the last axis and the cross axis of the plan form planes that `turn` accepts. */
+/* Sets all members except the writer. Returns 1, or 0 if the last axis and the cross axis form no planes for `turn`. */
 static int find_planes(struct planes *planes, const struct bi__engine_part *part)
 {
 	const struct bi__plan *plan = part->plan;

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-/* Only copies of at least this many bytes use a shuffle. Smaller copies take less time than to prepare its table. */
+/* Only plans of at least this many bytes use a shuffle. For smaller plans, its table takes longer than the copy. */
 #define SHUFFLE_FROM 8192
 
 /*
- * memcpy of a constant size is a load and a store. Four units for each branch, at addresses that do not depend on each
- * other: the processor moves two in a cycle.
+ * memcpy of a constant size is a load and a store. A branch follows after four units. Their addresses do not depend on
+ * each other, so the processor can move several units at the same time.
  */
 #define RUN(size) \
 	static void run_##size(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
@@ -30,7 +30,7 @@ RUN(4)
 RUN(8)
 RUN(16)
 
-/* Moves the first and the last bytes of a unit. The two parts may overlap. This is cheaper than a loop. */
+/* Moves the first `size` and the last `size` bytes of each unit. The two parts may overlap, and need no loop. */
 #define OVERLAPPING(name, size) \
 	static void name(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step, \
 			 int64_t src_step, size_t unit) \

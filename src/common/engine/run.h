@@ -1,10 +1,10 @@
-/* Moves units along one axis: the innermost loop of the copy engine. */
+/* Moves units along one axis, for lines and tiles. */
 #ifndef BI_COMMON_ENGINE_RUN_H
 #define BI_COMMON_ENGINE_RUN_H
 
 #include "common/engine/simd.h"
 
-/* Units of more than this many bytes are moved by memcpy. */
+/* Longer units are moved by a call of memcpy. */
 #define BI__LONG_UNIT 64
 
 typedef void (*bi__run_fn)(unsigned char *dst, const unsigned char *src, int64_t count, int64_t dst_step,
@@ -22,21 +22,21 @@ struct bi__run {
 struct bi__run_axis {
 	size_t unit; /* bytes */
 	int64_t dst_step, src_step; /* bytes, any sign; dst_step is not 0 */
-	uint64_t bytes; /* bytes of the whole copy; for a small copy no shuffle is prepared */
+	uint64_t bytes; /* bytes of the plan; if they are few, no shuffle is prepared */
 };
 
 void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct bi__run_axis *axis);
 
-/* Moves `count` units. Reads no byte before the first unit or after the last one. */
+/* Moves `count` units. Reads no byte outside of the range that these units span in the source. */
 void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
 
 /*
- * Moves units by shuffles with non-temporal stores, as many of the `count` units as fill whole cache lines. dst is
- * aligned to a cache line. Returns the number of units moved, which may be 0.
+ * Moves the first of `count` units by a shuffle with non-temporal stores: as many periods as it can read, and as fill
+ * whole cache lines. dst is aligned to a cache line. Returns the number of units moved, which is 0 without a shuffle.
  */
 int64_t bi__run_streamed(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
 
-/* Fills the shuffle. Its count becomes 0 if it is better to move units one by one. */
+/* Makes the shuffle for units that are adjacent in the destination. Its count is 0 if they are moved one by one. */
 void bi__shuffle_make(struct bi__shuffle *shuffle, const struct bi__simd *simd, size_t unit, int64_t src_step);
 
 #endif

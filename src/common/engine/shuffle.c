@@ -5,14 +5,14 @@
 
 #include "common/base/checked.h"
 
-/* With steps of this many units or more, too few bytes of each load are used. */
+/* Steps of this many units and more use no shuffle: too few bytes of each load would be used. */
 #define LONGEST_STEP 9
 
 /*
- * Returns 1 if the shuffle takes less time than to move its units one by one. Vectors of more than 16 bytes hold so
- * many units that it always does. A unit whose size is no power of two takes two moves. With vectors of 16 bytes, a
- * load, and the store of a vector, take the time of 1.5 moves each if all indices stay in registers, otherwise of 2.5
- * moves. Measured on AMD Zen 3.
+ * Returns 1 if the shuffle takes less time than moving its units one by one. Vectors of more than 16 bytes hold so many
+ * units that a shuffle is always used. Vectors of 16 bytes were measured on AMD Zen 3: the load and the store of a
+ * vector take the time of 1.5 moves each if all indices stay in registers, otherwise of 2.5 moves. A unit whose size is
+ * no power of two takes two moves.
  */
 static int is_faster(const struct bi__shuffle *shuffle, size_t vector, size_t unit)
 {
@@ -22,14 +22,14 @@ static int is_faster(const struct bi__shuffle *shuffle, size_t vector, size_t un
 	return vector > 16 || (shuffle->few ? 3 : 5) * accesses < 2 * moves;
 }
 
-/* Writes to source[i], for byte `at` + i of the destination, its offset in the source. */
+/* Sets source[i] to the offset in the source of byte `at` + i of the destination. */
 static void find_sources(ptrdiff_t *source, size_t vector, size_t at, size_t unit, ptrdiff_t src_step)
 {
 	for (size_t i = 0; i < vector; i++)
 		source[i] = (ptrdiff_t)((at + i) / unit) * src_step + (ptrdiff_t)((at + i) % unit);
 }
 
-/* Writes the range [*low, *high) of source bytes that one vector needs. */
+/* Sets *low and *high to the range [*low, *high) of source bytes that one vector needs. */
 static void find_span(const ptrdiff_t *source, size_t vector, ptrdiff_t *low, ptrdiff_t *high)
 {
 	*low = PTRDIFF_MAX;
@@ -62,7 +62,8 @@ static int assign_bytes(struct bi__shuffle_load *load, ptrdiff_t *source, size_t
 
 /*
  * Adds the loads of one vector: side by side over the bytes that the vector needs, from the side where the run begins.
- * The last load is moved back, so that it does not reach beyond these bytes. Returns 1, or 0 if the table is full.
+ * The last load is moved back, so that it does not reach beyond these bytes. Only if all of them are fewer than a
+ * vector, a load reaches beyond them. Loads without a byte are left out. Returns 1, or 0 if the table is full.
  */
 static int add_vector(struct bi__shuffle *shuffle, ptrdiff_t *source, size_t vector, int backwards)
 {

@@ -1,4 +1,4 @@
-/* 512-bit vectors with VBMI: a vector is a cache line, and one instruction moves any byte anywhere. */
+/* 512-bit vectors with VBMI: a vector is a cache line, and one instruction moves its bytes to any places. */
 #include "common/engine/simd.h"
 
 #ifdef BI__SIMD_X86
@@ -24,7 +24,7 @@ TARGET static inline __m128i load_lane(const unsigned char *p)
 	return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* Masked broadcasts from memory do not use the shuffle port, which the transpose itself fills. */
+/* Masked broadcasts from memory do not use the shuffle port, which is busy with the transpose itself. */
 TARGET static inline __m512i load_lanes(const unsigned char *p, const unsigned char *q, const unsigned char *r,
 					const unsigned char *s)
 {
@@ -65,7 +65,8 @@ TARGET static inline __m512i load_lanes(const unsigned char *p, const unsigned c
 
 /*
  * Long copies interleave several pages. Hardware prefetching stops at page boundaries; while it restarts on one page,
- * the loads of the others continue. With stores of 16 bytes this takes three to four times as long (AMD Zen 3).
+ * the loads of the others continue. The 128-bit set writes in order instead: with stores of 16 bytes, interleaved pages
+ * take three to four times as long (AMD Zen 3).
  */
 TARGET static void stream_lines(unsigned char *dst, const unsigned char *src, size_t lines)
 {
@@ -86,7 +87,7 @@ TARGET static void stream_lines(unsigned char *dst, const unsigned char *src, si
 }
 
 /*
- * AMD Zen 5 takes 1.1 to 3.2 times as long if it streams. Of Intel's processors a Xeon was measured, which streams four
+ * AMD Zen 5 takes 1.1 to 3.2 times as long if it streams. One processor of Intel was measured, a Xeon: it streams four
  * times as many bytes in a second as it writes with ordinary stores to rows of up to 256 bytes.
  */
 static int scatters_here(void)

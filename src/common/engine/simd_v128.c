@@ -1,4 +1,4 @@
-/* 128-bit vectors: SSSE3 on x86-64, NEON on AArch64. Only the table look-up and the non-temporal store differ. */
+/* 128-bit vectors: SSSE3 on x86-64, NEON on AArch64. Each has its intrinsics; only x86-64 has non-temporal stores. */
 #include "common/engine/simd.h"
 
 #ifdef BI__SIMD_V128
@@ -18,7 +18,7 @@ static int runs_here(void)
 	return __builtin_cpu_supports("ssse3");
 }
 
-/* Bytes whose index has the highest bit set become 0. */
+/* A byte becomes 0 if the highest bit of its index is set. */
 #define LOOK_UP(table, index) ((v128)_mm_shuffle_epi8((__m128i)(table), (__m128i)(index)))
 #define LOW_1(a, b) ((v128)_mm_unpacklo_epi8((__m128i)(a), (__m128i)(b)))
 #define HIGH_1(a, b) ((v128)_mm_unpackhi_epi8((__m128i)(a), (__m128i)(b)))
@@ -76,7 +76,9 @@ static inline void store(unsigned char *p, v128 v)
 
 #ifdef __x86_64__
 
-/* Long copies prefetch so many bytes ahead, because hardware prefetching stops at page boundaries. */
+/*
+ * Copies of more bytes than this prefetch so many bytes ahead, because hardware prefetching stops at page boundaries.
+ */
 #define AHEAD 1024
 
 static void stream_lines(unsigned char *dst, const unsigned char *src, size_t lines)
@@ -94,7 +96,7 @@ void bi__simd_fence(void)
 	_mm_sfence();
 }
 
-/* Measured on AMD Zen 3. */
+/* Only AMD Zen 3 was measured. */
 static int scatters_here(void)
 {
 	return 1;

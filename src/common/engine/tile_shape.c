@@ -8,30 +8,30 @@
 #define SRC_RUN 1024
 #define DST_RUN 256
 
-/* So many elements with gaps between them are gathered by shuffles. */
+/* At least so many elements with gaps between them are gathered by bi__run, if possible by shuffles. */
 #define LONG_STEPS 32
 
-/* Short gaps between elements of the source are copied with them: up to so many times the bytes of the elements. */
+/* Short gaps of the source are copied too: elements and gaps have at most so many times the bytes of the elements. */
 #define SHORT_GAPS 4
 
 /*
- * Tiles are turned once if rows and runs have no axis in common. A run that has ENOUGH bytes is not extended along an
- * axis of a row. A row that has SHORT_ROW bytes is not extended along an axis that the source needs for a run of ENOUGH
- * bytes.
+ * Tiles can be turned once only if rows and runs have no axis in common. Therefore a run that has ENOUGH bytes is not
+ * extended along an axis of a row, and a row that has SHORT_ROW bytes is not extended along an axis that the source
+ * needs for a run of ENOUGH bytes.
  */
 #define ENOUGH BI__LINE
 #define SHORT_ROW 128
 
-/* Other tiles than ONCE get no more positions than this, so that their buffers stay small. */
+/* Runs of other tiles than ONCE are not extended beyond so many positions of a tile, so that buffers stay small. */
 #define MOST_POSITIONS 4096
 
-/* Returns the length of blocks of at most `most` elements that are about equal. */
+/* Returns the length of a block if the extent is cut into the fewest blocks of at most `most` elements. */
 static int64_t equal_block(int64_t extent, int64_t most)
 {
 	return bi__tiles_divide_up(extent, bi__tiles_divide_up(extent, most));
 }
 
-/* Makes the axes of the plan the axes of the tiles. */
+/* Takes the unit and the axes from the plan. If lanes hold such units, tiles are ONCE until cut_runs changes that. */
 static void set_axes(struct bi__tiles *tiles, const struct bi__plan *plan)
 {
 	static const int slots[] = { [1] = 16, [2] = 8, [3] = 4, [4] = 4, [6] = 2, [8] = 2 };
@@ -46,7 +46,7 @@ static void set_axes(struct bi__tiles *tiles, const struct bi__plan *plan)
 		};
 }
 
-/* Returns true if the source has no run of ENOUGH bytes without the axis. */
+/* Returns true if the axes with shorter steps in the source give no run of ENOUGH bytes. */
 static int is_needed_by_source(const struct bi__tiles *tiles, const struct bi__tile_axis *axis)
 {
 	int64_t bytes = tiles->element;
@@ -79,7 +79,7 @@ static void cut_rows(struct bi__tiles *tiles)
 	}
 }
 
-/* Returns the axis outside of S with the shortest step of the source, or NULL. */
+/* Returns the axis with the shortest step in the source that is not yet an axis of S, or NULL. */
 static struct bi__tile_axis *nearest_in_source(struct bi__tiles *tiles)
 {
 	struct bi__tile_axis *nearest = NULL;
@@ -93,7 +93,7 @@ static struct bi__tile_axis *nearest_in_source(struct bi__tiles *tiles)
 	return nearest;
 }
 
-/* Returns how many positions an axis may have in a tile, beside those of the other axes. */
+/* Returns the longest block that the axis may have, given the blocks of the other axes. */
 static int64_t most_positions(const struct bi__tiles *tiles, const struct bi__tile_axis *axis)
 {
 	int64_t count = 1;
@@ -106,7 +106,7 @@ static int64_t most_positions(const struct bi__tiles *tiles, const struct bi__ti
 	return MOST_POSITIONS / bi__tiles_minimum(count, MOST_POSITIONS);
 }
 
-/* Chooses S, and with it whether tiles are turned twice. */
+/* Chooses S. If S needs an axis of D, tiles are no longer ONCE. */
 static void cut_runs(struct bi__tiles *tiles)
 {
 	int64_t run = tiles->element, bytes = run;
@@ -120,7 +120,7 @@ static void cut_runs(struct bi__tiles *tiles)
 		if (axis->in_row && tiles->way == BI__TILES_ONCE) {
 			if (bytes >= ENOUGH)
 				return;
-			/* Most units of 6 and 8 bytes are moved one by one faster than they are turned twice. */
+			/* Units of 6 and 8 bytes are mostly faster one by one than turned twice. */
 			tiles->way = tiles->element > 4 ? BI__TILES_LARGE : BI__TILES_TWICE;
 		}
 		most = bi__tiles_minimum(most, most_positions(tiles, axis));
@@ -135,8 +135,8 @@ static void cut_runs(struct bi__tiles *tiles)
 }
 
 /*
- * Finds the axes of a row, and the axis along which the next tile continues it. If the elements of the destination have
- * gaps, a row is the part of its last axis in the tile.
+ * Finds the axes of a row, and the axis along which the next tile continues the row. If the elements of the destination
+ * have gaps, the last axis is the only axis of a row.
  */
 static void find_rows(struct bi__tiles *tiles)
 {
@@ -158,7 +158,7 @@ static void find_rows(struct bi__tiles *tiles)
 		axis->in_row = axis->block > 1;
 		tiles->row *= axis->block;
 	}
-	/* A row that does not reach the end of a line cannot leave the line to the next tile. */
+	/* Only streamed rows of at least a cache line leave their last line to the next tile. */
 	if (!tiles->streams || tiles->row * tiles->element < BI__LINE)
 		tiles->along = -1;
 	tiles->together = tiles->way == BI__TILES_TWICE ? tiles->slots : 1;
@@ -166,7 +166,7 @@ static void find_rows(struct bi__tiles *tiles)
 	for (int i = 0; i < tiles->n; i++)
 		if (i != tiles->along)
 			tiles->outer *= bi__tiles_blocks_of(&tiles->axes[i]);
-	/* The tiles of a batch do not continue each other. */
+	/* If other tiles are too few for a batch, tiles along this axis fill it. Then no row continues another. */
 	if (tiles->along >= 0 && tiles->outer < tiles->together) {
 		tiles->outer *= bi__tiles_blocks_of(&tiles->axes[tiles->along]);
 		tiles->along = -1;
@@ -196,8 +196,9 @@ static void sort_columns(struct bi__tiles *tiles)
 }
 
 /*
- * Places the columns of a row of `a`. The first ones lie there as in the source, with gaps if these are short: turning
- * a gap costs less than gathering elements one by one.
+ * Places the columns of a row of `a`. The first ones keep the steps of the source there, with gaps if these are short:
+ * a gap that is turned costs less than elements that are gathered one by one. A long first column with gaps is
+ * gathered.
  */
 static void place_columns(struct bi__tiles *tiles)
 {
@@ -234,8 +235,8 @@ static void place_columns(struct bi__tiles *tiles)
 }
 
 /*
- * Prepares to gather units from a source with gaps, and to write rows: whole, or element by element if the destination
- * has gaps.
+ * Prepares the gathering of elements from a source with gaps, and the writing of rows. Rows are written whole, or
+ * element by element if the destination has gaps.
  */
 static void set_runs(struct bi__tiles *tiles, uint64_t bytes)
 {

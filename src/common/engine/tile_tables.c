@@ -3,7 +3,7 @@
 
 #include "common/engine/tiles.h"
 
-/* Starts a list. Without memory, the offsets are only counted. */
+/* Starts a list. If it has no memory, its offsets are only counted. */
 static void start_list(struct bi__tile_offsets *offsets, int64_t first)
 {
 	offsets->count = 1;
@@ -27,7 +27,7 @@ static void list_pieces(struct bi__tiles *tiles)
 		add_axis(&tiles->pieces, tiles->column[i]->block, llabs(tiles->column[i]->src));
 }
 
-/* Returns by how much a step along the axis moves the place of an element, in the unit of `lines`. */
+/* Returns the step along the axis in `lines`: ONCE: bytes in `c`; TWICE: positions; LARGE: bytes in the source. */
 static int64_t step_of_lines(const struct bi__tiles *tiles, const struct bi__tile_axis *axis)
 {
 	const int64_t step = axis->src < 0 ? -axis->place : axis->place;
@@ -50,8 +50,8 @@ static void start_lines(struct bi__tiles *tiles)
 /*
  * Returns 1 if no set of the cache gets more lines than it holds from the runs that are transposed together and those
  * that are prefetched meanwhile. A run is read 16 bytes at a time, so its current line must stay until all of that line
- * is read. The function counts only the first line of each run, because all runs advance together: their next lines
- * are in the next sets.
+ * is read. Only the first runs of a tile are tested, and only the first line of each: all runs advance together, so
+ * their next lines are in the next sets.
  */
 static int fit_sets(const struct bi__tiles *tiles)
 {
@@ -69,7 +69,7 @@ static int fit_sets(const struct bi__tiles *tiles)
  * Returns 1 if runs are transposed directly from the source, without the buffer `a`. The vectors must have 16 bytes.
  * Longer vectors read more runs at the same time, which was not measured. Portable C takes up to three times as long as
  * with `a`, because it reads one unit of each of many runs. A run must be at least as long as a lane, and its elements
- * must not have 3 or 6 bytes: otherwise bytes before or behind the run would be read, which may be outside of the
+ * must not have 3 or 6 bytes. Otherwise bytes before or after the run would be read, which may be outside of the
  * source.
  */
 static int needs_no_gather(const struct bi__tiles *tiles)
@@ -96,8 +96,8 @@ static void list_once(struct bi__tiles *tiles)
 }
 
 /*
- * The last transpose of a tile may read more runs than the tile has. Nothing uses what it makes of these spare runs, so
- * each is the first run again.
+ * The last transpose of a tile may read more runs than the tile has. The result for these spare runs is not used, so
+ * each of them is the first run again.
  */
 static void list_spare_reads(struct bi__tiles *tiles)
 {
@@ -106,8 +106,9 @@ static void list_spare_reads(struct bi__tiles *tiles)
 }
 
 /*
- * Returns where the elements of all tiles for one position are in `c`. Each line of the rows of `a` is turned in one
- * step, which leaves the positions of its first lane BI__LINE bytes apart, and those of its other lanes between them.
+ * Returns the place in `c` of the elements that all tiles have at this position. One transpose turns BI__LANES lanes of
+ * the rows of `a`. Its result has lines of BI__LINE bytes, one for each position of a lane. Each line has the elements
+ * of the first lane, followed by those of the other lanes.
  */
 static int64_t place_in_c(const struct bi__tiles *tiles, int64_t position)
 {
@@ -131,7 +132,7 @@ static void list_twice(struct bi__tiles *tiles)
 		tiles->lines.list[i] = i < tiles->lines.count ? place_in_c(tiles, tiles->lines.list[i]) : 0;
 }
 
-/* The rows of one turn: the same lane of many rows of `a`, or for TWICE all lanes of one row of each tile. */
+/* Lists the rows that are turned together: a lane of many rows of `a`; TWICE: BI__LANES lanes of a row of each tile. */
 static void list_blocks(struct bi__tiles *tiles)
 {
 	const int lanes = tiles->way == BI__TILES_TWICE ? BI__LANES : 1;
@@ -157,7 +158,7 @@ void bi__tiles_list(struct bi__tiles *tiles)
 	}
 }
 
-/* Takes bytes of the memory at `base`. If that is NULL, they are only counted. */
+/* Takes bytes of the memory at `base`. If `base` is NULL, the bytes are only counted. */
 static void *take(unsigned char *base, int64_t *used, int64_t bytes)
 {
 	void *taken = base ? base + *used : NULL;
@@ -166,13 +167,13 @@ static void *take(unsigned char *base, int64_t *used, int64_t bytes)
 	return taken;
 }
 
-/* `more`: entries after the last one. */
+/* Takes memory for the list, and for `more` entries after it. */
 static void take_list(struct bi__tile_offsets *offsets, int64_t more, unsigned char *base, int64_t *used)
 {
 	offsets->list = take(base, used, (offsets->count + more) * (int64_t)sizeof(*offsets->list));
 }
 
-/* Returns a pitch with which rows do not evict each other from the caches. */
+/* Returns a pitch of an odd number of cache lines, so that successive rows are in different sets of the cache. */
 static size_t odd_lines(int64_t bytes)
 {
 	return (size_t)(bi__tiles_round_up(bytes, BI__LINE) | BI__LINE);
@@ -182,7 +183,7 @@ int64_t bi__tiles_place(struct bi__tiles *tiles, unsigned char *base)
 {
 	const int64_t some = tiles->way == BI__TILES_LARGE ? 1 : BI__LANES * tiles->slots, rows = tiles->rows.count;
 	const int64_t turned =
-		bi__tiles_round_up(tiles->width, 16); /* elements that fill 16 bytes, whatever their size */
+		bi__tiles_round_up(tiles->width, 16); /* these fill whole lanes, whatever the size of an element */
 	int64_t a = 0, c, used = 0;
 
 	take_list(&tiles->pieces, 0, base, &used);

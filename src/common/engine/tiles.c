@@ -1,39 +1,40 @@
 /*
- * Copies source and destination that are sequential along different axes, tile by tile.
+ * Copies plans whose source and destination are sequential along different axes, tile by tile.
  *
- * A tile holds long runs of both sides:
+ * A tile has long runs of the source and long rows of the destination:
  *
- *     S  the axes with the shortest steps of the source, until a run has SRC_RUN bytes
- *     D  the last axes of the destination, until a row has DST_RUN bytes
+ *     S  the axes with the shortest steps of the source, until a run has about SRC_RUN bytes
+ *     D  the last axes of the destination, until a row has about DST_RUN bytes
  *
- * The outermost axis of each is cut into blocks. All tiles have the same shape and share their tables of offsets: if an
+ * The outermost axis of each is cut into blocks. All tiles have the same shape and share their tables of offsets. If an
  * extent is no multiple of the block, the last block begins earlier and copies some elements again.
  *
  *     ONCE    units of 1, 2, 3, 4, 6 and 8 bytes, if S and D have no axis in common:
  *
  *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
  *
- *             With vectors of 16 bytes, runs of units of 1, 2, 4 and 8 bytes are transposed from the source directly,
+ *             If vectors have 16 bytes, runs of units of 1, 2, 4 and 8 bytes are transposed from the source directly,
  *             without `a`, if they fill a lane, their gaps are short, and they do not evict each other from the cache.
  *
- *     TWICE   units of 1 to 4 bytes, if they have. As many tiles as a lane has elements are turned together. Then
- *             the elements of all these tiles for one position are one lane, and lanes can be put into any order:
+ *     TWICE   units of 1 to 4 bytes, if S and D have an axis in common. As many tiles as a lane has elements are
+ *             turned together. Then the elements that all these tiles have at one position are one lane, and lanes can
+ *             be put into any order:
  *
  *             runs of each tile  →  a  → turn →  c: a lane for each position  → reorder, turn →  a: rows of each tile
  *
- *     LARGE   other units are moved one by one, from the source to the rows of D
+ *     LARGE   all other plans: each unit is moved by itself, from the source to its row of D
  *
  * To turn is to transpose a matrix of units in registers. A lane is 16 bytes of a register.
  *
- * A row that continues in the next tile, or in the next row, leaves its incomplete last line to that one, so lines are
- * streamed whole.
+ * A streamed row that another row continues, in the next tile or in the same one, leaves its incomplete last line to
+ * that row. So lines are streamed whole.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/engine/tiles.h"
 
-/* A destination with short rows and gaps would need more; then it is copied in lines. */
+/* The most bytes of tables and buffers. A plan that needs more, such as one with short rows and gaps, uses lines. */
 #define MOST_BYTES ((int64_t)4 << 20)
 
 /* The tiles that are copied together. */
@@ -46,7 +47,7 @@ struct batch {
 	int first, last; /* 1: no tile before, after this one continues the rows */
 };
 
-/* Moves the first `size` bytes of a unit, and if it has more, its last `size` bytes. The two may overlap. */
+/* Moves the first `size` bytes of a unit, and if `has_more`, its last `size` bytes too. The two parts may overlap. */
 static inline __attribute__((always_inline)) void move_unit(unsigned char *to, const unsigned char *from, size_t unit,
 							    size_t size, int has_more)
 {
@@ -56,9 +57,9 @@ static inline __attribute__((always_inline)) void move_unit(unsigned char *to, c
 }
 
 /*
- * Makes the units at these offsets adjacent. `size` and `has_more` are constants in each caller. A branch follows after
- * four units. With a branch after each unit, the loop takes up to twice the time if its code lies across two cache
- * lines (AMD Zen 3).
+ * Copies the units at these offsets to adjacent places. `size` and `has_more` are constants in each call. A branch
+ * follows after four units. If it followed after each unit, the loop would take up to twice the time where its code is
+ * in two cache lines (AMD Zen 3).
  */
 static inline __attribute__((always_inline)) void pack_units(unsigned char *to, const unsigned char *src,
 							     const struct bi__tile_offsets *units, size_t unit,
@@ -76,7 +77,7 @@ static inline __attribute__((always_inline)) void pack_units(unsigned char *to, 
 		move_unit(to, src + list[0], unit, size, has_more);
 }
 
-/* Does what pack_units does, with the `size` and `has_more` of this unit. */
+/* Calls pack_units with the `size` and `has_more` of the unit. Copies long units by calls of memcpy. */
 static void pack(unsigned char *to, const unsigned char *src, const struct bi__tile_offsets *units, size_t unit)
 {
 	if (unit == 1)
@@ -107,11 +108,11 @@ static void pack(unsigned char *to, const unsigned char *src, const struct bi__t
 /* How a row of a tile begins and ends. */
 struct ends {
 	size_t skip; /* bytes that the tile before has written */
-	int is_first, is_last; /* 0: it continues another row, another row continues it */
+	int is_first, is_last; /* 1: the row continues no other row; 1: no other row continues it */
 	unsigned char *rest; /* the incomplete last line of a row that another row continues */
 };
 
-/* Rows continue those of the tile before, or the row before them in the tile. */
+/* If tiles continue each other, so do their rows. Otherwise a row may continue the row before it in the same tile. */
 static struct ends find_ends(const struct bi__tiles *tiles, const struct batch *batch, int64_t k, int64_t i)
 {
 	const int64_t bytes = tiles->row * tiles->element, count = tiles->rows.count, *at = tiles->rows.list + i;
@@ -123,7 +124,7 @@ static struct ends find_ends(const struct bi__tiles *tiles, const struct batch *
 			      bytes < BI__LINE || i == count - 1 || at[1] != at[0] + bytes, tiles->rest };
 }
 
-/* Writes a row with non-temporal stores. The LINE bytes before `row` are overwritten. */
+/* Writes the whole lines of a row with non-temporal stores. May overwrite the BI__LINE bytes before `row`. */
 static void stream_row(const struct bi__tiles *tiles, const struct ends *ends, unsigned char *dst, unsigned char *row)
 {
 	size_t bytes = (size_t)(tiles->row * tiles->element) - ends->skip, phase, whole;
@@ -169,13 +170,14 @@ static void write_row(const struct bi__tiles *tiles, const struct batch *batch, 
 /*
  * The source of tiles that are streamed is prefetched, because hardware prefetching does not find runs and units that
  * are far apart: ONCE BI__RUNS_AHEAD runs ahead, TWICE the run of the next tile, LARGE ROWS_AHEAD rows of units ahead.
- * A smaller source is often in the cache, and prefetching it takes longer than it saves.
+ * Gathered runs and the short units of LARGE are not prefetched. The source of a copy that is not streamed is often in
+ * the cache, and prefetching it takes longer than it saves.
  */
 #define ROWS_AHEAD 8
 
 /*
- * Prefetches the run at `src`, which may be NULL. The elements of a run that shuffles gather are near each other.
- * Inlined, because compilers drop calls without an effect.
+ * Prefetches the run at `src` (NULL: none) if tiles are streamed and runs are not gathered. The function is always
+ * inlined, because compilers drop a call whose only effect is a prefetch.
  */
 static inline __attribute__((always_inline)) void prefetch_run(const struct bi__tiles *tiles, const unsigned char *src)
 {
@@ -186,7 +188,7 @@ static inline __attribute__((always_inline)) void prefetch_run(const struct bi__
 			__builtin_prefetch(src + tiles->pieces.list[i] + at);
 }
 
-/* Returns the source of the run BI__RUNS_AHEAD after run i, in this tile or in the next one, or NULL. */
+/* Returns the source of the run that is BI__RUNS_AHEAD after run i, in this tile or in the next one, or NULL. */
 static const unsigned char *run_ahead(const struct bi__tiles *tiles, const struct batch *batch, int64_t i)
 {
 	const int64_t ahead = i + BI__RUNS_AHEAD, in_next = ahead - tiles->row;
@@ -205,8 +207,8 @@ static void gather_row(const struct bi__tiles *tiles, unsigned char *to, const u
 }
 
 /*
- * Transposes as many runs as fill a line, from number `at` on. If the last elements of a run fill no lane, some before
- * them are transposed again.
+ * Transposes as many runs as fill a line of `c`, from number `at` on. If the last elements of a run fill no lane, some
+ * elements before them are transposed again.
  */
 static void turn_source(const struct bi__tiles *tiles, unsigned char *c, const unsigned char *src, int64_t at)
 {
@@ -280,7 +282,7 @@ static inline __attribute__((always_inline)) void prefetch_row(const struct bi__
 		__builtin_prefetch(src + at[0] + tiles->reads.list[j]);
 }
 
-/* `prefetches` is a constant in each caller. */
+/* `prefetches` is a constant in each call. */
 static inline __attribute__((always_inline)) void copy_rows(const struct bi__tiles *tiles, const struct batch *batch,
 							    int prefetches)
 {
@@ -297,10 +299,10 @@ static inline __attribute__((always_inline)) void copy_rows(const struct bi__til
 	}
 }
 
-/* Prefetching shorter units takes longer than it saves. */
+/* To prefetch shorter units would take longer than it saves. */
 #define PREFETCHED_UNIT 12
 
-/* Inlined, its loops would have too few registers, and be slower. */
+/* Not inlined: otherwise the loops have too few registers, and are slower. */
 static __attribute__((noinline)) void copy_large(const struct bi__tiles *tiles, const struct batch *batch)
 {
 	if (tiles->streams && tiles->element >= PREFETCHED_UNIT)
@@ -314,7 +316,7 @@ static int64_t block_start(const struct bi__tile_axis *axis, int64_t i)
 	return bi__tiles_minimum(i * axis->block, axis->extent - axis->block);
 }
 
-/* Finds the tiles from number `first` on, and of those that continue their rows the first one. */
+/* Finds the tiles of the batch from number `first` on: of tiles that continue each other, the first one. */
 static void find_tiles(const struct bi__tiles *tiles, struct batch *batch, int64_t first, unsigned char *dst,
 		       const unsigned char *src)
 {
@@ -338,7 +340,7 @@ static void find_tiles(const struct bi__tiles *tiles, struct batch *batch, int64
 	}
 }
 
-/* Returns the elements from the start of block i to the start of the next one. */
+/* Returns the number of elements from the start of block i to the start of the next block. */
 static int64_t block_step(const struct bi__tile_axis *axis, int64_t i)
 {
 	return block_start(axis, i + 1) - block_start(axis, i);
@@ -354,7 +356,7 @@ static void copy_batch(const struct bi__tiles *tiles, const struct batch *batch)
 		copy_large(tiles, batch);
 }
 
-/* Copies the tiles from number `first` on, and those that continue their rows. */
+/* Copies a batch of tiles from number `first` on, and the tiles that continue their rows. */
 static void copy_tiles(const struct bi__tiles *tiles, int64_t first, unsigned char *dst, const unsigned char *src)
 {
 	const struct bi__tile_axis *axis = tiles->along < 0 ? NULL : &tiles->axes[tiles->along];

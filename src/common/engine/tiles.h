@@ -1,4 +1,4 @@
-/* Tiles: what the files that choose their shape, make their tables and copy them share. */
+/* Declarations that the files of tiles share (tile_shape.c, tile_tables.c, tiles.c). tiles.c explains the terms. */
 #ifndef BI_COMMON_ENGINE_TILES_H
 #define BI_COMMON_ENGINE_TILES_H
 
@@ -6,14 +6,14 @@
 #include "common/engine/run.h"
 
 struct bi__tile_axis {
-	int64_t extent, block; /* elements; in one tile */
-	int64_t dst, src; /* bytes */
+	int64_t extent, block; /* elements of the plan; elements of one tile */
+	int64_t dst, src; /* strides in bytes */
 	int in_row; /* 1: it is an axis of D */
 	int in_run; /* 1: it is an axis of S */
 	int64_t place; /* bytes from one element to the next in a row of `a`; LARGE: in the source */
 };
 
-/* Sums of multiples of steps: one for each combination of positions along some axes, the first axis fastest. */
+/* Offsets: one for each combination of positions along some axes. The axis that was added first is fastest. */
 struct bi__tile_offsets {
 	int64_t count;
 	int64_t *list;
@@ -30,28 +30,28 @@ struct bi__tiles {
 	struct bi__tile_axis axes[BI_MAX_NDIM]; /* the largest step of the destination first */
 	struct bi__tile_axis *column[BI_MAX_NDIM]; /* the axes of a row of `a`, the shortest step of the source first */
 	int along; /* the axis along which the next tile continues the rows, or -1 */
-	int64_t outer; /* tiles that do not continue each other */
+	int64_t outer; /* number of tiles; those that continue each other along `along` count as one */
 	int64_t width; /* elements of a row of `a` */
 	int64_t row; /* elements of a row of the destination */
-	int64_t backwards; /* from the first element of a tile to the first column, where the source runs backwards */
-	int spanned; /* columns that a piece of a row of `a` has */
+	int64_t backwards; /* bytes (<= 0) from the first element of a tile back to the start of its columns */
+	int spanned; /* number of columns in a piece of a row of `a` */
 	int64_t span; /* bytes of a piece */
-	struct bi__run gather, scatter; /* from a source with gaps, to a row with gaps */
-	int64_t gathered, scattered; /* units that each moves in one call */
+	struct bi__run gather, scatter; /* reads a source with gaps; writes a row */
+	int64_t gathered, scattered; /* units that `gather`, `scatter` move in one call */
 	struct bi__tile_offsets pieces; /* source: the pieces of a row of `a` */
 	/* ONCE: source of the rows of `a`, then the first again, BI__LINE times; LARGE: source of the units of a row */
 	struct bi__tile_offsets reads;
-	struct bi__tile_offsets blocks; /* the rows of one turn, in `a` */
+	struct bi__tile_offsets blocks; /* in `a`: the rows that are turned together */
 	struct bi__tile_offsets lines; /* the rows of a tile, in `c`; TWICE: their elements; LARGE: in the source */
 	struct bi__tile_offsets rows; /* destination: the rows of a tile */
-	size_t a_pitch, c_pitch, tile_pitch; /* bytes of a row of `a`, of a row of D, of all rows of a tile */
+	size_t a_pitch, c_pitch, tile_pitch; /* bytes from a row of `a`, a row of D, all rows of a tile, to the next */
 	unsigned char *a, *c, *rest; /* `a` is NULL if ONCE transposes runs from the source directly */
 };
 
-/* If ONCE streams, it prefetches the source so many runs ahead. */
+/* The source of tiles that are turned once and streamed is prefetched so many runs ahead. */
 #define BI__RUNS_AHEAD 16
 
-/* Turns transpose elements of as many lanes together as fill a line. */
+/* The lanes of a cache line. So many lanes are transposed together. */
 #define BI__LANES 4
 
 /* The most elements that a lane has. */
@@ -61,8 +61,8 @@ struct bi__tiles {
 void bi__tiles_choose(struct bi__tiles *tiles, const struct bi__engine_part *part);
 
 /*
- * Fills the tables of offsets. While they have no memory, only their lengths are computed. With memory, sets `a` to NULL
- * if runs are transposed from the source directly.
+ * Fills the tables of offsets. While they have no memory, only their lengths are computed. With memory, sets `a` to
+ * NULL if runs are transposed from the source directly.
  */
 void bi__tiles_list(struct bi__tiles *tiles);
 

@@ -1,8 +1,8 @@
 #include "common/engine/parts.h"
 
 /*
- * Steps the innermost axis, except x and y, that has a step left, and restarts the axes inside it. Returns 1, or 0 at
- * the end.
+ * Goes to the next position: one step along the innermost axis that has a step left, and back to the start along the
+ * axes inside of it. The axes x and y are left out. Returns 1, or 0 after the last position.
  */
 static int step_walk(const struct bi__plan *plan, int x, int y, int64_t *at, unsigned char **dst,
 		     const unsigned char **src)

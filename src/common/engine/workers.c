@@ -11,16 +11,16 @@
 #include "common/base/status.h"
 #include "common/base/threads.h"
 
-/* The largest default number of threads. More threads do not make memory faster. */
+/* The largest default number of threads. So many threads usually saturate the memory. */
 #define DEFAULT_MOST 8
 
-/* The time for which a worker polls for a job before it sleeps. To wake a worker takes about as long. */
+/* The time for which a thread polls before it sleeps. To wake a thread takes about as long. */
 #define SPIN_NS 50000
 
 /*
  * The job in progress. `ticket` holds the number of the job (32 bits), its number of chunks (16 bits) and the first
- * chunk that no thread has claimed (16 bits). A thread claims a chunk by a compare-and-exchange of the ticket. If that
- * succeeds, the job is not over, so job_fn and job_arg belong to this job.
+ * chunk that no thread has claimed (16 bits). A thread claims a chunk by a compare-and-exchange of the ticket. If the
+ * exchange succeeds, the job is not over, so job_fn and job_arg belong to this job.
  */
 static _Atomic uint64_t ticket;
 static void (*job_fn)(void *arg, int chunk);
@@ -29,7 +29,7 @@ static atomic_int job_done;
 static atomic_int job_helpers;
 static atomic_flag job_taken = ATOMIC_FLAG_INIT;
 
-/* Guarded by lock. */
+/* Guarded by lock, but stop_threads reads `threads` without it: after `stopping` is set, no thread is started. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
 static pthread_t threads[BI_MAX_THREADS];
@@ -82,7 +82,7 @@ static int is_wanted(int index)
 	return next_of(t) < chunks_of(t) && index < atomic_load_explicit(&job_helpers, memory_order_relaxed);
 }
 
-/* Waits for a job. Returns 1, or 0 if this worker must end. */
+/* Waits for a job. Returns 1 if there is one, or 0 if this worker must end. */
 static int wait_for_job(int index)
 {
 	const int64_t end = bi__clock_ns() + SPIN_NS;
@@ -118,7 +118,7 @@ static void start_threads_locked(int count)
 		thread_count++;
 }
 
-/* Runs when the process ends or the library is unloaded. The library has no other destructor that could run later. */
+/* Runs when the process ends or the library is unloaded. The library has no other destructor. */
 __attribute__((destructor)) static void stop_threads(void)
 {
 	int count;
@@ -150,8 +150,8 @@ static int is_finished(int chunks)
 }
 
 /*
- * Waits until the last chunks, which run on other threads, are done. The calling thread polls, because chunks are
- * short. It sleeps after a while, because with a higher priority it could keep the other threads from running.
+ * Waits until the last chunks, which run on other threads, are done. The calling thread first polls, because chunks are
+ * short. Then it sleeps, because a polling thread of higher priority could keep the other threads from running.
  */
 static void wait_for_chunks(int chunks)
 {
@@ -167,7 +167,7 @@ static void wait_for_chunks(int chunks)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Runs a job on the calling thread and on `helpers` workers. The calling thread has set job_taken. */
+/* Runs a job on the calling thread and about `helpers` workers. The calling thread has set job_taken. */
 static void run_shared_job(int helpers, int chunks, void (*fn)(void *arg, int chunk), void *arg)
 {
 	uint64_t number;
@@ -186,8 +186,9 @@ static void run_shared_job(int helpers, int chunks, void (*fn)(void *arg, int ch
 }
 
 /*
- * The job cannot be cancelled: its owner waits for the chunks of other threads, and a thread that ended there would
- * leave the lock and the job behind. A chunk may call a kernel of the caller.
+ * The calling thread cannot be cancelled during the job. If it ended while it waits for the chunks of other threads,
+ * the lock would stay held and the job taken. A chunk may also call a kernel of the caller, which may reach a
+ * cancellation point.
  */
 void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg)
 {
@@ -225,7 +226,7 @@ int bi_threads(void)
 	if (count)
 		return count;
 	count = default_thread_count();
-	/* If another thread has set the count meanwhile, its count is used. */
+	/* If another thread has set a count meanwhile, that count is used. */
 	return atomic_compare_exchange_strong_explicit(&chosen_count, &none, count, memory_order_relaxed,
 						       memory_order_relaxed)
 		       ? count

@@ -9,7 +9,7 @@ void bi__writer_init(struct bi__writer *writer, const struct bi__simd *simd)
 	writer->fill = writer->skip = 0;
 }
 
-/* Writes a part of a line: the bytes of the buffer before `end`. */
+/* Writes a part of a line with ordinary stores: the bytes of the buffer from `skip` to `end`. */
 static void write_part(struct bi__writer *writer, size_t end)
 {
 	if (end > writer->skip)

@@ -1,4 +1,7 @@
-/* Writes runs of adjacent bytes with non-temporal stores. Bytes are collected until a cache line is complete. */
+/*
+ * Writes runs of adjacent bytes: whole cache lines with non-temporal stores, incomplete ones at both ends with ordinary
+ * stores. Bytes are collected until a cache line is complete.
+ */
 #ifndef BI_COMMON_ENGINE_WRITER_H
 #define BI_COMMON_ENGINE_WRITER_H
 
@@ -31,7 +34,7 @@ void bi__writer_seek(struct bi__writer *writer, unsigned char *dst);
 unsigned char *bi__writer_space(struct bi__writer *writer);
 void bi__writer_added(struct bi__writer *writer, size_t bytes);
 
-/* Writes any number of bytes next. */
+/* Adds any number of bytes to the run. */
 void bi__writer_put(struct bi__writer *writer, const unsigned char *src, size_t bytes);
 
 /* Ends the run and calls the fence. */
