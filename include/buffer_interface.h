@@ -65,8 +65,8 @@
  *   pending         work was enqueued on a memory, and the library has not seen its end; or other code may enqueue it
  *                   without the library (11.5, 35.2)
  *   retired         a released memory that is kept until its pending work is done
- *   exported        the handle of the memory has escaped to the caller or to another library: the memory never returns
- *                   to the pool, and all work on it goes to the driver
+ *   exported        the handle or the address of the memory was given to the caller or to another library: the memory
+ *                   never returns to the pool, and all work on it goes to the driver
  *
  * Units: sizes, offsets and strides are bytes; shapes are elements.
  */
@@ -87,7 +87,7 @@ extern "C" {
 #define BI_VERSION_PATCH 0
 #define BI_VERSION_STRING "0.1.0"
 
-/* The attribute of every function of this header. A build of the library may define it. */
+/* The attribute of every function of the library. A build of the library may define it. */
 #ifndef BI_API
 #if defined(__GNUC__) && !defined(_WIN32)
 #define BI_API __attribute__((visibility("default")))
@@ -137,21 +137,21 @@ enum bi_status {
 struct bi_error {
 	int status;                     /* enum bi_status */
 	int vendor;                     /* the driver's own code, 0 if no driver was involved */
-	char message[256];              /* one sentence that names the argument, its value and the limit; no newline */
+	char message[256];              /* one sentence without a newline; cut if it is too long */
 };
 
 /* Returns the name of a status: "BI_EINVAL" for -1, "BI_E?" for a number that is no status. Never freed. */
 BI_API const char *bi_status_name(int status);
 
-/* Returns the meaning of a status in a few words. Never freed. */
+/* Returns the meaning of a status in a few words: "not a status" for a number that is no status. Never freed. */
 BI_API const char *bi_status_text(int status);
 
 /* Element types */
 
 /*
  * Scalar types: name, text, array interface kind (0: none), DLPack code (-1: none), bits of one lane.
- * The float8, float6 and float4 types take one byte per element. The caller chooses the item size of BYTES, UNICODE and
- * VOID. A structured type is VOID with a descr text.
+ * Each lane of the float8, float6 and float4 types takes one byte. The caller chooses the item size of BYTES, UNICODE
+ * and VOID. A structured type is VOID with a descr text.
  */
 #define BI_TYPE_MAP(X) \
 	X(BOOL, "bool", 'b', 6, 8) \
@@ -219,11 +219,12 @@ BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_erro
 #define BI_DTYPE_TEXT 32
 
 /*
- * Writes the typestr. BI_EDTYPE: the array interface has no name for the type (bfloat16, float8, lanes > 1).
+ * Writes the typestr. BI_EDTYPE: the array interface has no name for the type (bfloat16, float8, float6, float4,
+ * lanes > 1), or the members of `dtype` contradict each other.
  */
 BI_API int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err);
 
-/* Writes a name that bi_dtype_parse reads: a typestr if the bytes are swapped. Never fails for a valid type. */
+/* Writes a name that bi_dtype_parse reads: a typestr if the bytes are swapped. Not a valid type: "invalid type N". */
 BI_API void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT]);
 
 /* Returns 1 if both are the same type, otherwise 0. */
@@ -245,7 +246,7 @@ BI_API char bi_dtype_kind(struct bi_dtype dtype);
 struct bi_layout {
 	struct bi_dtype dtype;
 	int32_t ndim;                   /* 0..BI_MAX_NDIM */
-	uint32_t descr_length;
+	uint32_t descr_length;          /* bytes of `descr`, without a final NUL */
 	const char *descr;              /* text of a structured type in UTF-8, borrowed, may lack a final NUL; or NULL */
 	int64_t offset;                 /* bytes from the start of the memory to element [0, ..., 0] */
 	int64_t shape[BI_MAX_NDIM];     /* each >= 0 */
@@ -263,7 +264,10 @@ BI_API int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int n
 BI_API int64_t bi_layout_size(const struct bi_layout *layout);
 BI_API int64_t bi_layout_nbytes(const struct bi_layout *layout);
 
-/* Returns 1 if the elements follow each other without gaps, row by row ('C') or column by column ('F'). */
+/*
+ * Returns 1 if the elements follow each other without gaps, row by row ('C') or column by column ('F'), or if there are
+ * none. Returns 0 for any other order.
+ */
 BI_API int bi_layout_is_contiguous(const struct bi_layout *layout, char order);
 
 /*
@@ -272,7 +276,7 @@ BI_API int bi_layout_is_contiguous(const struct bi_layout *layout, char order);
  */
 BI_API void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *end);
 
-/* Returns 1 if both describe the same elements: type, shape, offset, and the strides of extents above 1. */
+/* Returns 1 if both have the same type, descr, shape and offset, and the same strides of extents above 1. */
 BI_API int bi_layout_equal(const struct bi_layout *a, const struct bi_layout *b);
 
 /*
@@ -293,8 +297,9 @@ BI_API int bi_layout_element(const struct bi_layout *layout, const int64_t *inde
 			     struct bi_error *err);
 
 /*
- * Steps to the next element in C order. `index` has ndim entries and begins with zeros. Returns the number of bytes
- * from the element to the next one; after the last element, to the first. The layout has at least one element.
+ * Changes `index` to that of the next element in C order. `index` has ndim entries, which are 0 before the first call.
+ * Returns the number of bytes from the element to the next one. The first element follows the last one. The layout has
+ * at least one element.
  *
  *     char *at = bi_map_data(map);
  *     int64_t index[BI_MAX_NDIM] = { 0 };
@@ -373,9 +378,9 @@ BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct 
  *   NOTHING    no element
  *   LINEAR     one run of `unit` bytes
  *   ROWS       runs longer than one element, and none of the kinds below
- *   STRIDED    element by element along the last axis, in no other order than that of the destination
+ *   STRIDED    single elements along the last axis, in the order of the destination
  *   TILES      reordered in tiles that hold long runs of both sides: the source is read along axis `cross`
- *   BROADCAST  the last axis of the source has zero stride: each of its units is repeated
+ *   BROADCAST  the last axis of the source has zero stride: each unit of the source is repeated
  *   FILL       all axes of the source have zero stride: one unit is repeated
  */
 #define BI_PLAN_MAP(X) \
@@ -418,9 +423,9 @@ struct bi_plan {
 /*
  * Writes the plan that bi_copy makes for two layouts whose memories do not overlap. If `src` is NULL, writes the plan
  * that bi_fill makes for `dst`. The plan shows why a copy is slow or fast. The call only computes; it uses no device.
- * Some copies go through a third array (two contexts, overlap, packing). bi_copy makes a plan for each part of such a
- * copy, and this function does not show these plans. BI_EINVAL: the shapes differ. BI_EDTYPE: the item sizes differ.
- * BI_EOVERLAP: two elements of the destination share bytes. *out is not changed on failure.
+ * Some copies go through a third array or staging buffers (two contexts, overlap, packing). bi_copy makes a plan for
+ * each part of such a copy, and this function does not write these plans. BI_EINVAL: the shapes differ. BI_EDTYPE: the
+ * item sizes differ. BI_EOVERLAP: two elements of the destination share bytes. *out is not changed on failure.
  */
 BI_API int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out,
 			struct bi_error *err);
@@ -472,21 +477,22 @@ struct bi_device {
 	char spec[24];                  /* device string that opens exactly this device, "opencl:0:1", "cuda:1" */
 	char backend[12];
 	int platform;                   /* OpenCL: number of the platform, else 0 */
-	int ordinal;
+	int ordinal;                    /* number of the device in its OpenCL platform, or in its backend */
 	int kind;                       /* enum bi_device_kind */
-	int usable;                     /* 0: the device cannot be used; only spec, backend and reason are filled */
+	int usable;                     /* 0: it cannot be used; only spec, backend, platform and reason are filled */
 	uint32_t capabilities;          /* enum bi_capability */
 	uint64_t memory;                /* bytes, 0: unknown */
 	char name[128];
 	char platform_name[128];
 	char platform_version[128];     /* as the driver reports it: "OpenCL 3.0 PoCL 3.1 ...", "CUDA 12.4" */
-	char reason[256];
+	char reason[256];               /* why the device cannot be used, otherwise "" */
 };
 
 /*
- * Writes up to `capacity` devices, and the number of all entries into *count. The list begins with the devices that can
- * be used, the best first; "#2" means position 2 of this list. One entry for each backend, OpenCL platform and device
- * that cannot be used follows, with the reason. A missing driver is no failure. `devices` may be NULL if capacity is 0.
+ * Writes up to `capacity` entries, and the number of all entries into *count. The list begins with the devices that can
+ * be used, the best first; "#2" means position 2 of this list. Entries with a reason follow: for each backend and
+ * OpenCL platform without a usable device, and for other devices that cannot be used. Unusable devices beside usable
+ * ones of their OpenCL platform have no entry. A missing driver is no failure. `devices` may be NULL if capacity is 0.
  * The list has at most 64 entries; further devices are left out.
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
@@ -497,13 +503,13 @@ BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struc
 /*
  * bi_threads returns the number of threads that work on a large copy of host memory, or of memory of a device that runs
  * on this processor. The calling thread is one of them. The number is 1 in a forked child if the parent had such
- * threads, had called bi_context_shared, or had listed, opened or located a device of a driver. Small copies neither
- * start nor wake a thread.
+ * threads, had opened a context, or had listed or located a device of a driver. Small copies neither start nor wake a
+ * thread.
  *
  * bi_set_threads sets the number for the process, from the next copy on: 1..BI_MAX_THREADS, or 0 for the default. The
  * default is the environment variable BI_THREADS if it is such a number, otherwise the number of processors that the
- * main thread of the process may use, but at most 8, because 8 threads saturate the memory. BI_EINVAL for any other
- * count.
+ * main thread of the process may use, but at most 8, because more threads hardly make a copy faster. BI_EINVAL: any
+ * other count.
  */
 BI_API int bi_threads(void);
 BI_API int bi_set_threads(int count, struct bi_error *err);
@@ -542,11 +548,11 @@ struct bi_options {
 	size_t struct_size;
 	/*
 	 * Device string: "auto", "host", "cuda", "cuda:1" (device), "opencl", "opencl:0:1" (platform, device),
-	 * "opencl:0", "opencl:pocl", "cuda:H200" (part of the name or version of the device or platform, any case),
-	 * "#2" (position in bi_devices). NULL: the environment variable BI_DEVICE; if that is unset or empty, "auto".
-	 * "auto" takes the best device that opens, and the host if none does. "cpu" is the host, "gpu" the first GPU
-	 * that opens. With adopt_context, the string is "cuda" or "opencl". "opencl:1" selects the device at position 1
-	 * in the cl_context.
+	 * "opencl:0", "opencl:pocl", "cuda:H200" (part of the device's name, or of the platform's name or version, in
+	 * any case), "#2" (position in bi_devices). NULL: the environment variable BI_DEVICE; if that is unset or
+	 * empty, "auto". "auto" takes the best device that opens, and the host if none does. "cpu" is the host, "gpu"
+	 * the first GPU that opens. With adopt_context, the string is "cuda", "opencl" or, for the device at position 1
+	 * in the cl_context, "opencl:1".
 	 */
 	const char *device;
 	/*
@@ -603,26 +609,27 @@ BI_API int bi_context_open(const struct bi_options *options, struct bi_context *
  * need no copy between each other. The first call opens the context. A later call opens the device too, compares, and
  * closes it again: keep the context instead of calling often. `device` is a device string as in bi_options, or NULL;
  * different strings for one device give the same context. The other options are the defaults. Errors as
- * bi_context_open. Any thread may call it. Owned: the last release closes the context. A forked child shares no
- * contexts with its parent, and each of its calls opens one.
+ * bi_context_open. Any thread may call it. Owned: the last release closes the context. If a process forks after it has
+ * used the library, each call in the child opens a context of its own.
  */
 BI_API int bi_context_shared(const char *device, struct bi_context **out, struct bi_error *err);
 /* Returns its argument, which gets one more reference. */
 BI_API struct bi_context *bi_context_retain(struct bi_context *context);
 /*
  * The last release closes the context: it blocks the calling thread until the work of retired memories is done
- * (`close`), and on CUDA until the context stream is empty. If that work waits for something that only the calling
- * thread does later, the call never returns. Streams, events, memories, views and programs hold a reference, so the last
- * release of one of these may close the context too. Host memory holds a reference while a device of the context works
- * on it, until bi_view_synchronize, a mapping or the next use sees the end of that work.
+ * (`close`), and until streams of the context are empty as docs/ordering.md says (16.1 and 16.2). If that work waits
+ * for something that only the calling thread does later, the call never returns. Streams, events, memories, views and
+ * programs hold a reference, so the last release of one of these may close the context too. Host memory holds a
+ * reference while a device of the context works on it, until bi_view_synchronize, a mapping or the next use sees the
+ * end of that work.
  */
 BI_API void bi_context_release(struct bi_context *context);
 
 /* Returns the device. Borrowed. */
 BI_API const struct bi_device *bi_context_device(const struct bi_context *context);
 /*
- * After "auto" and "gpu", returns one line with newline for each device that did not open, and for each backend,
- * platform and device that cannot be used: its device string and the reason. "" if there is none. Borrowed.
+ * After "auto" and "gpu", returns one line with newline for each device that did not open: its device string and the
+ * reason. After "auto", also one for each entry of bi_devices that cannot be used. "" if there is none. Borrowed.
  */
 BI_API const char *bi_context_notes(const struct bi_context *context);
 /* Returns the context stream. It is in-order, and the home stream of memory allocated in the context. Borrowed. */
@@ -693,7 +700,10 @@ BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_relea
 			  struct bi_stream **out, struct bi_error *err);
 /* Returns its argument, which gets one more reference. The references of a context stream are those of its context. */
 BI_API struct bi_stream *bi_stream_retain(struct bi_stream *stream);
-/* The last release of a wrapped out-of-order queue may block until its work is done (`close`, docs/ordering.md 16.1). */
+/*
+ * OpenCL: the last release may block for a short time if the library keeps more than 256 queues of released streams
+ * (`close`; docs/ordering.md, 16.1).
+ */
 BI_API void bi_stream_release(struct bi_stream *stream);
 /* Returns the context. Borrowed. */
 BI_API struct bi_context *bi_stream_context(const struct bi_stream *stream);
@@ -706,14 +716,16 @@ BI_API uintptr_t bi_stream_handle(const struct bi_stream *stream);
 BI_API int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err);
 /*
  * Makes later work on `stream` wait for the work that is now on each of `others`. BI_EINVAL: one of them belongs to
- * another native context. BI_ECAPTURE: one belongs to another graph capture. After a failure `stream` may wait for some
- * of them. `others` may be NULL if `count` is 0.
+ * another native context. BI_ECAPTURE: `stream` is in a graph capture, and one of the others is not in the same
+ * capture. After a failure `stream` may wait for some of them. `others` may be NULL if `count` is 0.
  */
 BI_API int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, size_t count,
 			  struct bi_error *err);
 /*
  * Makes later work on `stream` wait for `event`. With CUDA, a stream joins the graph capture in which the event was
- * recorded. BI_ECAPTURE: the stream is in a capture, and the event was recorded outside of it and is pending.
+ * recorded. BI_EINVAL: the event belongs to another native context. BI_EPRODUCER: the work before the event has failed.
+ * BI_ECAPTURE: the stream is in a capture, and the event is pending and was recorded by bi_event_record outside of
+ * captures.
  */
 BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, struct bi_error *err);
 
@@ -730,7 +742,10 @@ BI_API struct bi_event *bi_event_retain(struct bi_event *event);
 BI_API void bi_event_release(struct bi_event *event);
 /* Returns the cl_event or CUevent, or 0 on the host. Borrowed. */
 BI_API uintptr_t bi_event_handle(const struct bi_event *event);
-/* Writes 1 into *done if the event is complete, otherwise 0. BI_EPRODUCER: the work has failed, and has ended. */
+/*
+ * Writes 1 into *done if the event is complete, otherwise 0. BI_EPRODUCER: the work has failed; work before it in its
+ * queue may still run (docs/ordering.md, 18.3).
+ */
 BI_API int bi_event_query(struct bi_event *event, int *done, struct bi_error *err);
 /*
  * Blocks the calling thread until the event is complete. BI_EPRODUCER: the work has failed, and the work before it in
@@ -769,17 +784,20 @@ struct bi_foreign {
 	unsigned flags;                 /* enum bi_wrap_flag */
 	/*
 	 * The stream on which the memory is ready: the producer's stream, wrapped with bi_stream_wrap. The library
-	 * retains it. It becomes the home stream, and work on it counts as pending. NULL: the context stream is the
-	 * home stream, and nothing is pending.
+	 * retains it. It becomes the home stream, and work on it counts as pending. There are two exceptions. For
+	 * CUDA's per-thread default stream, the context stream is the home stream, and waits for it. Host memory has no
+	 * home stream; its next use waits for the work on `stream`. NULL: the context stream is the home stream, and
+	 * nothing is pending.
 	 */
 	struct bi_stream *stream;
-	/* The first use of the memory waits for these events. The library retains them. */
+	/* The first use of the memory waits for these events. The library retains them. NULL if there are none. */
 	struct bi_event *const *events;
 	size_t event_count;
 	/*
-	 * Called once when the memory is freed, at the latest when the context is closed; or NULL. Ownership of
-	 * release_data is transferred. release_data should hold no reference to the context: pending work can delay the
-	 * callback until the context closes, and the reference would keep the context open.
+	 * Called once when the memory is freed, at the latest when the context is closed; or NULL. It is not called for
+	 * memory that is never freed (docs/ordering.md, 19.2 and 27.4). Ownership of release_data is transferred.
+	 * release_data should hold no reference to the context: pending work can delay the callback until the context
+	 * closes, and the reference would keep the context open.
 	 */
 	bi_release_fn release;
 	void *release_data;
@@ -807,11 +825,11 @@ BI_API int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *f
 /* Returns its argument, which gets one more reference. */
 BI_API struct bi_memory *bi_memory_retain(struct bi_memory *memory);
 /*
- * The last release frees the memory immediately if nothing is pending on it or if its producer named a stream.
- * Otherwise the memory is retired. It is freed by the next call that sees that its work is complete: an allocation,
- * import, wrap, copy, fill, launch or bi_use_begin in its context, bi_view_synchronize, bi_stream_synchronize,
- * bi_event_synchronize, bi_context_trim or the close of the context (docs/ordering.md, rows 13 to 15). Memory that the
- * library allocated goes back to the pool.
+ * The last release frees the memory immediately if nothing is pending on it, or if its producer named a stream or gave
+ * the function `done` (abi.h). Otherwise the memory is retired. It is freed by the next call that sees that its work is
+ * complete: an allocation, import, wrap, copy, fill, launch or bi_use_begin in its context, bi_view_synchronize,
+ * bi_stream_synchronize, bi_event_synchronize, bi_context_trim or the close of the context (docs/ordering.md, rows 13
+ * to 15). Memory that the library allocated and never exported enters the pool instead, up to the limit of the pool.
  */
 BI_API void bi_memory_release(struct bi_memory *memory);
 /* Return the size in bytes, and the context. The context is borrowed. */
@@ -854,7 +872,9 @@ BI_API int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int 
 BI_API int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dtype, int ndim,
 			     const int64_t *shape, bi_release_fn release, void *release_data, struct bi_view **out,
 			     struct bi_error *err);
+/* Returns its argument, which gets one more reference. */
 BI_API struct bi_view *bi_view_retain(struct bi_view *view);
+/* The last release of a view releases its reference to the memory, as bi_memory_release does. */
 BI_API void bi_view_release(struct bi_view *view);
 /*
  * Makes a view of the same memory through another layout, usually a changed copy of bi_view_layout's. A view of a
@@ -877,11 +897,11 @@ BI_API int bi_view_permute(const struct bi_view *view, const int *axes, struct b
 BI_API int bi_view_flip(const struct bi_view *view, int axis, struct bi_view **out, struct bi_error *err);
 BI_API int bi_view_reshape(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
 			   struct bi_error *err);
-/* The result is read-only, because several of its elements share bytes. Owned. */
+/* The result is always read-only, because several of its elements may share bytes. Owned. */
 BI_API int bi_view_broadcast(const struct bi_view *view, int ndim, const int64_t *shape, struct bi_view **out,
 			     struct bi_error *err);
 BI_API int bi_view_field(const struct bi_view *view, const char *name, struct bi_view **out, struct bi_error *err);
-/* Copies descr. Owned. */
+/* Copies `descr`, which need not outlive the view. Owned. */
 BI_API int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const char *descr,
 			       struct bi_view **out, struct bi_error *err);
 
@@ -937,9 +957,11 @@ struct bi_use {
  *     rc = bi_use_end(stream, uses, 2, &err);
  *
  * bi_use_begin: work enqueued on `stream` from now on runs after all work on each of the memories. bi_use_end: later
- * work on each of the memories runs after all work that is now on `stream`. bi_use_begin blocks the calling thread for
- * host memory, and if too much memory is retired (`pressure`); bi_use_end only if the driver refuses to record the order
- * (`failure`). Up to 32 memories are one step: `stream` waits once for what they share (docs/ordering.md, rows 8 and 9).
+ * work on each of the memories runs after all work that is now on `stream`. bi_use_begin blocks the calling thread if
+ * too much memory is retired (`pressure`), or if a device that shares no events with `stream` still uses a host memory
+ * (`cross`). bi_use_end blocks if the driver refuses to record the order (`failure`), and without a bi_use_begin before
+ * it also as that call does (`cross`). Up to 32 memories are one step: `stream` waits once for what they share
+ * (docs/ordering.md, rows 8 and 9).
  *
  * Uses that only read memory which the library allocated and never exported do not wait for each other on the streams
  * of its context (docs/ordering.md, row 38). So a use that writes must say so. All other memory is ordered as if every
@@ -1011,7 +1033,7 @@ BI_API int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct 
  *     bi_view_to_device    `view` itself if work on the context stream of `context` can use its memory, otherwise a
  *                          clone in `context`
  *
- * A result that is `view` itself is another reference to it. A copy runs on the home stream of the new array; the
+ * A result that is `view` itself is another reference to it. The copy is that of bi_copy without a stream; the
  * functions do not wait for it, except as bi_copy does. Owned.
  */
 BI_API int bi_view_clone(const struct bi_view *view, struct bi_context *context, struct bi_view **out,
@@ -1058,7 +1080,7 @@ struct bi_transfer {
 
 /*
  * Do bi_view_write and bi_view_read for several arrays. Up to 32 copies are enqueued before the calling thread waits,
- * so the call takes one wait for 32 arrays instead of one for each. All arguments are checked before anything is
+ * so that the copies of one stream need only one wait for their end. All arguments are checked before anything is
  * enqueued. If an array fails, those behind it may have been copied or not. After BI_EUNFINISHED, the rules above hold
  * for each array of the call. `transfers` may be NULL if `count` is 0.
  */
@@ -1073,15 +1095,16 @@ enum bi_map_mode {
 
 /*
  * Makes the bytes of a view accessible to the CPU. Blocks the calling thread until pending work is complete (`map`).
- * Memory with a host pointer is used in place. The driver maps any other memory; on CUDA it is copied to pinned memory
- * and back. A mapping without elements maps nothing, and succeeds. BI_EREADONLY: the mode has WRITE, and the view is
- * read-only. BI_EINVAL: the mode has DISCARD without WRITE, or with READ. BI_ECAPTURE: the home stream is being
- * captured.
+ * Host memory, and memory of CUDA with a host pointer, is used in place. Other memory of CUDA is copied to pinned
+ * memory and back. Memory of OpenCL is mapped by the driver, or used in place (docs/ordering.md, 21.3). Any thread may
+ * use and end a mapping. A mapping without elements maps nothing, and succeeds. BI_EREADONLY: the mode has WRITE, and
+ * the view is read-only. BI_EINVAL: the mode has DISCARD without WRITE, or with READ. BI_ECAPTURE: the home stream is
+ * being captured.
  *
- * While a memory is mapped for reading, the library may read it and map it again for reading. While it is mapped for
- * writing, each copy, fill, element access, bi_use_begin, export and further mapping fails with BI_EBUSY. Both rules
- * hold for the whole memory, not only for the bytes of the view. bi_view_native and bi_view_host_pointer cannot fail:
- * their callers announce their work with bi_use_begin.
+ * While a memory is mapped for reading, the library may read it and map it again for reading; work that writes to it
+ * fails with BI_EBUSY. While it is mapped for writing, each copy, fill, launch, element access, bi_use_begin, export
+ * and further mapping fails with BI_EBUSY. Both rules hold for the whole memory, not only for the bytes of the view.
+ * bi_view_native and bi_view_host_pointer cannot fail: their callers announce their work with bi_use_begin.
  *
  * Retains the view. Owned.
  */
@@ -1100,11 +1123,12 @@ BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 
 /*
  * Fills *out with the array, the stream of pending work, and a reference that out->release releases. The memory counts
- * as exported. The struct is read-only if the view is. The caller has set *out to BI_EXCHANGE_INIT; its other content
- * is overwritten without a release. `wishes` are 0 or BI_ACQUIRE_ bits (abi.h). With BI_ACQUIRE_READY, and if work is
- * pending on host memory, blocks the calling thread until the work is complete (`export`), and names no stream. Memory
- * whose stream was named counts as pending until its last release, because the consumer may make this stream wait for
- * its work at any time.
+ * as exported. The struct is read-only if the view is. The caller has set *out to BI_EXCHANGE_INIT; an array that is in
+ * *out is overwritten without a release. `wishes` are 0 or BI_ACQUIRE_ bits (abi.h). With BI_ACQUIRE_READY, and if work
+ * is pending on host memory or pinned memory, blocks the calling thread until the work is complete (`export`), and
+ * names no stream. The first export may wait for a call of another thread that works on the memory. Memory whose stream
+ * was named counts as pending until its last release, because the consumer may make this stream wait for its work at
+ * any time.
  *
  * With BI_ACQUIRE_BORROW *out holds no reference: the view must outlive *out, and out->release only marks the struct as
  * released.
@@ -1116,7 +1140,7 @@ BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 BI_API int bi_view_export(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out, struct bi_error *err);
 
 enum bi_import_flag {
-	BI_IMPORT_UNORDERED = 1         /* ignore stream, event and done: the caller orders all work */
+	BI_IMPORT_UNORDERED = 1         /* ignore stream, event and done: the caller orders the producer's work */
 };
 
 /*
@@ -1124,9 +1148,10 @@ enum bi_import_flag {
  * exchange->release is NULL afterwards, and the producer's release is called when the memory is freed. Owned.
  *
  * `context` must reach the memory: any context for host memory, the same cl_context for a cl_mem, the same device for
- * CUDA memory. BI_EINVAL: it does not, or the structure contradicts itself or was released. BI_EVERSION: the version or
- * struct_size is not known. BI_EOVERFLOW: an offset does not fit. BI_EDTYPE: the element type is not known.
- * BI_EBOUNDS: an element lies outside of the memory. BI_EUNSUPPORTED: a flag below bit 16 or a kind is not known. If
+ * CUDA memory and, unless it is managed, the CUcontext that the struct names. BI_EINVAL: it does not, or the structure
+ * contradicts itself or was released. BI_EVERSION: the version or struct_size is not known. BI_EOVERFLOW: an offset
+ * does not fit. BI_EDTYPE: the element type is not known. BI_EBOUNDS: an element lies outside of the memory.
+ * BI_EUNSUPPORTED: a flag below bit 16 or a kind is not known, or the device cannot wait for an order of this kind. If
  * bi_view_export of this library made the struct, the result is another view of the same memory, and the struct is
  * released immediately.
  */

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* A conversion and the null pointer of the macros and inline functions, without warnings in C and in C++. */
+/* A cast and a null pointer that compile without warnings in C and in C++. */
 #ifdef __cplusplus
 #define BI__CAST(type, value) static_cast<type>(value)
 #else
@@ -74,11 +74,12 @@ struct bi_exchange {
 	void (*release)(struct bi_exchange *self); /* sets itself to NULL */
 	/*
 	 * Hands the memory back: all work that is on `stream` now, or that ends with `event`, comes before all that the
-	 * producer later enqueues on the memory or does to it, freeing included. Waits for no device. Not 0, or no such
-	 * function (NULL): the consumer makes `stream` of the structure wait for its work, or waits itself.
+	 * producer later enqueues on the memory or does to it, freeing included. Waits for no device. If the result is
+	 * not 0, or the function is NULL, the consumer makes `stream` of the structure wait for its work, or waits
+	 * itself.
 	 */
 	int (*done)(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, uint64_t event);
-	void *owner;                    /* the producer's */
+	void *owner;                    /* for the producer alone */
 	const char *descr;              /* JSON, with type code 3; otherwise NULL */
 	const int64_t *shape;           /* NULL only if ndim is 0 */
 	const int64_t *strides;         /* bytes; NULL only if ndim is 0 */
@@ -86,8 +87,8 @@ struct bi_exchange {
 	uint64_t offset;                /* bytes from `handle` to element [0, ..., 0] */
 	uint64_t size;                  /* bytes of the memory, from `handle`; not more than the allocation has */
 	uint64_t context;               /* cl_context; CUcontext, 0: the primary context; host: 0 */
-	uint64_t stream;                /* the memory is ready here; lives until release; 0: none */
-	uint64_t event;                 /* the memory is ready after it; lives until release; 0: none */
+	uint64_t stream;                /* the memory is ready on it; valid until release; 0: none */
+	uint64_t event;                 /* the memory is ready after it; valid until release; 0: none */
 	uint32_t flags;
 	int32_t device_type;            /* enum bi_exchange_device */
 	int32_t device_id;              /* CUDA: ordinal; OpenCL: position in CL_CONTEXT_DEVICES; host: 0 */

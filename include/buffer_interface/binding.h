@@ -3,7 +3,7 @@
  *
  * A binding wraps views in objects of another language (Python, Julia, Lua), or takes arrays of a library that knows
  * nothing of this one. A program whose arrays come from this library or through an exchange protocol needs nothing of
- * this header. The Python package (python/src) uses all of it.
+ * this header. The Python package (python/src) uses these functions.
  *
  * Foreign handles
  *   Other libraries hand out a pointer, a cl_mem or a command queue without its device. bi_locate_memory and
@@ -20,14 +20,14 @@
  *   bi_options can drop the lock there, in each release.
  *
  * Finalisers
- *   A finaliser cannot ask its caller to try again later. After bi_map_abandon, bi_unmap ends the mapping that it has
- *   refused to end.
+ *   A finaliser cannot return a failure after which its caller tries again. After bi_map_abandon, bi_unmap ends the
+ *   mapping that it has refused to end.
  *
  * Attributes
  *   A language may give the members of an array one by one. bi_view_pending_stream gives the stream of pending work.
  *
  * Consumers that know one stream
- *   Some protocols let a consumer ask for one stream per device, once, and never name the stream of an array.
+ *   In some protocols a consumer queries one stream per device, once, and no stream is named for an array.
  *   bi_view_switch_to_context_stream makes an array ready for them.
  *
  * The rules of buffer_interface.h about errors, ownership, threads and NULL hold here as well.
@@ -63,16 +63,17 @@ struct bi_location {
 };
 
 /*
- * Queries the driver for the device and context of a handle. Opens and retains nothing. For a cl_mem, the result names
- * position 0 of the cl_context, whose devices can all use it. BI_EINVAL: the handle is 0, or no driver knows the CUDA
- * pointer. BI_ENODEVICE: there is no driver. BI_EUNSUPPORTED: host and SVM pointers do not name their device, and other
- * kinds are not known. After a failure *out is zero. A number that is no cl_mem crashes the driver and cannot be
- * checked.
+ * Queries the driver for the device and context of a handle. Opens no device and retains nothing. For a cl_mem, the
+ * result names position 0 of the cl_context, whose devices can all use it. BI_EINVAL: the handle is 0, or no driver
+ * knows the CUDA pointer. BI_ENODEVICE: there is no driver. BI_EUNSUPPORTED: host and SVM pointers do not name their
+ * device, and other kinds are not known. After a failure *out is zero. A number that is no cl_mem crashes the driver
+ * and cannot be checked.
  */
 BI_API int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err);
 /*
- * Queries the driver for the device and context of a cl_command_queue (`kind` BI_ORDER_OPENCL). Opens and
- * retains nothing. BI_EUNSUPPORTED: `kind` is any other kind; such a stream does not name its device.
+ * Queries the driver for the device and context of a cl_command_queue (`kind` BI_ORDER_OPENCL). Opens no device and
+ * retains nothing. BI_EUNSUPPORTED: `kind` is any other kind; such a stream does not name its device. After a failure
+ * *out is zero.
  */
 BI_API int bi_locate_queue(enum bi_order_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err);
 
@@ -90,9 +91,10 @@ BI_API int bi_view_is_idle(const struct bi_view *view);
 BI_API int bi_view_release_is_immediate(const struct bi_view *view);
 
 /*
- * Does what bi_view_export does, but returns BI_EBUSY where that would wait for a device or for another thread, or
- * would call the driver. Memory that is idle, or whose pending work is all on its home stream, needs neither, unless
- * another thread works on it during the first export or the first that names a stream.
+ * Does what bi_view_export does, but returns BI_EBUSY where that function would wait for a device or for another
+ * thread, or would call the driver. It needs none of this for memory that is idle, or whose pending work is all on its
+ * home stream. The first export, and the first export that names a stream, fail also while another thread works on the
+ * memory.
  */
 BI_API int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishes, struct bi_exchange *out,
 				      struct bi_error *err);
@@ -101,8 +103,8 @@ BI_API int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishe
  * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. The memory counts as
  * exported. Unlike after bi_view_export, the memory is not pending after bi_view_synchronize (docs/ordering.md, 11.5).
  * If a consumer makes this stream wait for its work later, the caller orders that work. Blocks the calling thread if
- * work on host memory is pending (`export`). BI_EBUSY: the memory is mapped for writing. The handle is borrowed from
- * the view.
+ * work on host memory or pinned memory is pending (`export`). BI_EBUSY: the memory is mapped for writing. The handle is
+ * borrowed from the view.
  */
 BI_API int bi_view_pending_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err);
 
@@ -117,7 +119,8 @@ BI_API void bi_map_abandon(struct bi_map *map);
  * address. The memory is the range that the layout reaches from there; it starts below `data` if strides are negative.
  * In all else the function is like bi_view_wrap.
  *
- * Overwrites foreign->handle, foreign->nbytes and layout->offset with the derived values, even on failure.
+ * Overwrites foreign->handle, foreign->nbytes and layout->offset with the derived values; a failure may leave some of
+ * them changed.
  * BI_EBOUNDS, BI_EOVERFLOW: the range is not a range of addresses. BI_EINVAL: `data` is 0 although there are elements,
  * or the handle is a cl_mem, which has no address. Owned.
  */

@@ -38,7 +38,7 @@ struct bi_cai {
 	const char *descr; /* text of the list, "[('x', '<f4'), ('n', '<i2', (3,))]"; NULL: no key */
 	size_t descr_length; /* characters in descr, which may lack a final NUL */
 	uint64_t data; /* address of element [0, ..., 0]; 0 if there is no element */
-	int32_t readonly;
+	int32_t readonly; /* 0 or 1 */
 	int32_t stream_kind; /* enum bi_cai_stream */
 	uint64_t stream;
 	const struct bi_cai *mask; /* NULL: the key is None or absent */
@@ -104,19 +104,21 @@ struct bi_cai_import_options {
  * Makes a view of an array that a producer describes. Keeps no pointer to *cai. `context` is a context on the device of
  * the memory, which bi_cai_device finds. `options` may be NULL. On failure no ownership is transferred. Owned.
  *
- * The producer's stream becomes the home stream of the memory. Work on this stream never blocks the calling thread. The
- * member `stream` is used in every version. Stream 2 is the per-thread default stream of the calling thread.
+ * The producer's stream becomes the home stream of the memory. The call does not wait for work on this stream. The
+ * member `stream` is used in every version. Stream 2 is the per-thread default stream of the calling thread; then the
+ * context stream waits for it, and is the home stream.
  *
  * All arguments are checked before anything is enqueued, and each byte that the array can reach is checked against the
  * allocation behind the pointer. An array without elements needs no driver, and may have any pointer. BI_EVERSION,
- * BI_EDTYPE, BI_EOVERFLOW, BI_EBOUNDS, BI_EINVAL: a member of *cai is not valid. BI_EUNSUPPORTED: the array is masked.
+ * BI_EDTYPE, BI_EOVERFLOW, BI_EBOUNDS, BI_EINVAL: a member of *cai is not valid. BI_EUNSUPPORTED: the array is masked
+ * and options->mask is NULL, the mask is masked itself, or a typestr names bit fields.
  */
 BI_API int bi_cai_import(struct bi_context *context, const struct bi_cai *cai,
 			 const struct bi_cai_import_options *options, struct bi_view **out, struct bi_error *err);
 
 /*
  * Writes the ordinal of the device of the memory, or -1 for an array without elements. Opens no context. BI_ENODEVICE:
- * there is no driver.
+ * there is no driver. Errors of *cai as bi_cai_import. After a failure *ordinal is -1.
  */
 BI_API int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err);
 

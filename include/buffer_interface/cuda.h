@@ -17,7 +17,7 @@ extern "C" {
 /*
  * Opens a context on an adopted CUcontext. `stream`, which becomes the context stream, is a stream of that CUcontext or
  * CU_STREAM_LEGACY; NULL: the library creates one. The caller keeps `context` and `stream` alive until options.release
- * is called. The remaining options are used as given.
+ * is called. The remaining options are used as given. Owned.
  */
 static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struct bi_options options,
 				       struct bi_context **out, struct bi_error *err)
@@ -31,7 +31,7 @@ static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struc
 
 /*
  * Wraps a stream of this context, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. The caller keeps it alive. NULL is refused,
- * because the default stream that it stands for depends on how a program was compiled.
+ * because the default stream that it stands for depends on how a program was compiled. Owned.
  */
 static inline int bi_cuda_stream_wrap(struct bi_context *context, CUstream stream, struct bi_stream **out,
 				      struct bi_error *err)
@@ -39,7 +39,7 @@ static inline int bi_cuda_stream_wrap(struct bi_context *context, CUstream strea
 	return bi_stream_wrap(context, (uintptr_t)stream, NULL, NULL, out, err);
 }
 
-/* Wraps a recorded event. The caller keeps it alive. */
+/* Wraps a recorded event. The caller keeps it alive. Owned. */
 static inline int bi_cuda_event_wrap(struct bi_context *context, CUevent event, struct bi_event **out,
 				     struct bi_error *err)
 {
@@ -50,7 +50,7 @@ static inline int bi_cuda_event_wrap(struct bi_context *context, CUevent event, 
  * Wraps nbytes of memory whose pending work is on `stream` (NULL: nothing is pending). The caller keeps the memory
  * alive until the library no longer uses it; then `release` (may be NULL) is called once with `release_data`, as in
  * struct bi_foreign. After a failure it is not called. Without `release`, the caller keeps the memory alive until the
- * context is closed.
+ * context is closed. Owned.
  */
 static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr pointer, size_t nbytes,
 				      struct bi_stream *stream, bi_release_fn release, void *release_data,
@@ -90,7 +90,7 @@ static inline CUevent bi_cuda_event(const struct bi_event *event)
 
 /*
  * Returns the address of element [0, ..., 0] of a view, or 0 if its memory has no bytes or is not CUDA memory. A view
- * without elements has the address at which its elements would begin.
+ * without elements has the address at which its elements would begin. The memory counts as exported.
  */
 static inline CUdeviceptr bi_cuda_pointer(const struct bi_view *view)
 {

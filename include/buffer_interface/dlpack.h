@@ -79,9 +79,9 @@ BI_API int bi_dtype_to_dlpack(struct bi_dtype dtype, uint8_t *code, uint8_t *bit
 
 /*
  * Describes a view. *out borrows shape and strides from the view, which must outlive *out. The first call for a view
- * may allocate arrays that live as long as the view (BI_ENOMEM). The memory counts as exported. The first export of a
- * memory may call the driver and wait for a call of another thread (docs/ordering.md, 38.8). No later export calls the
- * driver.
+ * may allocate arrays that stay until the view is freed (BI_ENOMEM). The memory counts as exported. The first export of
+ * a memory may call the driver and wait for a call of another thread (docs/ordering.md, 38.8). No later export calls
+ * the driver.
  *
  * CPU, pinned, managed and CUDA memory: `data` is the address of element [0, ..., 0], and byte_offset is 0 [D7].
  * OpenCL: `data` is the cl_mem, and byte_offset counts from its start [D8]. Strides are in elements; axes of extent 0
@@ -100,14 +100,14 @@ BI_API struct bi_dl_device bi_dlpack_device(const struct bi_view *view);
 /*
  * Makes a tensor that holds a reference to the view. Its deleter, called on any thread, releases the reference.
  * `flags`: BI_DL_COPIED if the caller made a copy for this export, otherwise 0. The function adds BI_DL_READONLY and
- * BI_DL_PADDED. Errors as bi_dlpack_describe, but elements of less than a byte are accepted. Owned.
+ * BI_DL_PADDED where they apply. Errors as bi_dlpack_describe, but elements of less than a byte are accepted. Owned.
  */
 BI_API int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 			    struct bi_error *err);
 /*
  * Makes a tensor like bi_dlpack_export, but without version and flags. Errors as bi_dlpack_describe. BI_EREADONLY: the
- * view is read-only, such a tensor has no flag for this [D3], and `flags` is not BI_DL_READONLY. BI_DL_READONLY is for a
- * view that is read-only only because it was imported from such a tensor [E8]. Owned.
+ * view is read-only, and `flags` lacks BI_DL_READONLY; such a tensor cannot say that it is read-only [D3]. The caller
+ * sets BI_DL_READONLY for a view that is read-only only because it was imported from such a tensor [E8]. Owned.
  */
 BI_API int bi_dlpack_export_unversioned(const struct bi_view *view, uint64_t flags, struct bi_dl_managed **out,
 					struct bi_error *err);
@@ -140,11 +140,13 @@ struct bi_dlpack_import_options {
 /*
  * Makes a view of a producer's tensor. Takes ownership of the tensor on success: its deleter is called once, when the
  * memory is freed. An import that fails does not call the deleter. Never writes to the struct. If this library exported
- * the tensor, the result is another reference to the same view. `options` may be NULL. Owned.
+ * the tensor, the result is another reference to the same view, and the deleter is called immediately. `options` may be
+ * NULL. Owned.
  *
- * The producer keeps the memory and everything else that the tensor points to until the deleter has returned. The library
- * keeps nothing of the producer but the tensor. A caller that knows an object behind the tensor, as bindings do, keeps
- * the object until then: it passes a tensor of its own, whose deleter calls the producer's and then releases the object.
+ * The producer keeps the memory and everything else that the tensor points to until the deleter has returned. The
+ * library keeps nothing of the producer but the tensor. A caller that knows an object behind the tensor, as bindings
+ * do, keeps the object until then: it passes a tensor of its own, whose deleter calls the producer's and then releases
+ * the object.
  *
  * `context` must reach the memory: any context for CPU and pinned memory, the same device for CUDA memory [E9], any
  * CUDA device for managed memory, the same cl_context for OpenCL memory.

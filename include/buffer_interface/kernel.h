@@ -104,17 +104,17 @@ typedef unsigned char bi_bool;
 
 #define BI_HAS_DOUBLE 1
 
-/* The kind of a parameter, and the class of its type: 'f' for float and double, 'i' for integers, 0 for others. */
+/* The kind of a parameter. */
 enum bi_parameter_kind { BI_PARAMETER_ARRAY = 1, BI_PARAMETER_STRIDED, BI_PARAMETER_VALUE, BI_PARAMETER_LOCAL };
 
-/* One parameter of a kernel. A table of them ends with an entry of kind 0, whose size is 1 for a BI_GROUP_KERNEL. */
+/* One parameter of a kernel. A table ends with an entry of kind 0. Its size is 1 for a BI_GROUP_KERNEL, otherwise 0. */
 struct bi_parameter {
 	char name[40];
 	bi__u32 size;                   /* bytes of the type */
 	unsigned char kind;             /* enum bi_parameter_kind */
 	unsigned char access;           /* enum bi_access */
 	unsigned char rank;             /* of STRIDED */
-	char type_class;
+	char type_class;                /* 'f' for float and double, 'i' for integers, 0 for others */
 };
 
 #define BI__LIST(...) __VA_ARGS__
@@ -125,7 +125,7 @@ struct bi_parameter {
 	32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, \
 	17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)(__VA_ARGS__)
 #define BI__EACH(m, parameters) BI__EACH_LISTED(m, BI__LIST parameters)
-#define BI__EACH_MANY(m, ...) a_kernel_has_at_most_32_parameters /* is not declared: the compiler prints it */
+#define BI__EACH_MANY(m, ...) a_kernel_has_at_most_32_parameters /* undeclared, so that the compiler prints this name */
 #define BI__EACH_1(m, a) m a
 #define BI__EACH_2(m, a, ...) m a BI__EACH_1(m, __VA_ARGS__)
 #define BI__EACH_3(m, a, ...) m a BI__EACH_2(m, __VA_ARGS__)
@@ -159,7 +159,7 @@ struct bi_parameter {
 #define BI__EACH_31(m, a, ...) m a BI__EACH_30(m, __VA_ARGS__)
 #define BI__EACH_32(m, a, ...) m a BI__EACH_31(m, __VA_ARGS__)
 
-/* A parameter is (kind, type, name, access, rank) until one of the macros below makes it a part of a declaration. */
+/* These macros write a parameter as (kind, type, name, access, rank). BI__EACH passes that to the macros below. */
 #define BI_IN(type, name) (ARRAY, const type, name, 1, 0)
 #define BI_OUT(type, name) (ARRAY, type, name, 2, 0)
 #define BI_INOUT(type, name) (ARRAY, type, name, 3, 0)
@@ -224,7 +224,7 @@ __host__ __device__ constexpr char bi__class_of(const unsigned long long *) { re
 
 #define BI__MOVED(pointer, bytes) ((decltype(pointer))((char *)(pointer) + (bytes)))
 
-/* An entry takes the offset of a local parameter in the dynamic shared memory. */
+/* The __global__ function takes a local parameter as an offset in the dynamic shared memory. */
 #define BI__ENTRY(kind, type, name, access, rank) BI__ENTRY_##kind(type, name, rank)
 #define BI__ENTRY_ARRAY BI__DECLARE_ARRAY
 #define BI__ENTRY_STRIDED BI__DECLARE_STRIDED
@@ -232,7 +232,7 @@ __host__ __device__ constexpr char bi__class_of(const unsigned long long *) { re
 #define BI__ENTRY_LOCAL(type, name, rank) unsigned bi__local_##name,
 #define BI__PASS_LOCAL(type, name) (type *)((char *)bi__dynamic + bi__local_##name),
 
-/* The entry ends items beyond the grid, because the last groups may be larger than the rest of the grid. */
+/* Items beyond the grid do nothing: the last groups may be larger than the rest of the grid. */
 #define BI__DEVICE_KERNEL(name, parameters, is_group) \
 	static __device__ __forceinline__ void bi__body_##name(BI__EACH(BI__DECLARE, parameters) bi_extent bi__size); \
 	extern "C" __device__ bi_parameter bi_parameters_##name[] = BI__TABLE(parameters, is_group); \
@@ -261,7 +261,7 @@ __host__ __device__ constexpr char bi__class_of(const unsigned long long *) { re
 #define BI_GLOBAL
 #define BI_SHARED
 #define BI_LOCAL(type, name, count) type name[count]
-/* These macros use bi__group. A plain kernel does not have it, so they do not compile there. */
+/* Macros of groups use bi__group, which a BI_KERNEL does not have, so they do not compile there. */
 #define BI_BARRIER ((void)bi__group)
 #define BI_GLOBAL_ID(axis) bi__##axis
 #define BI_GLOBAL_SIZE(axis) (bi__box->size[bi__axis_##axis])

@@ -222,8 +222,8 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  *   - BI_READS is given for an array that the kernel writes, or BI_WRITES or BI_UPDATES for one that it only reads.
  *   - An array for BI_IN, BI_OUT or BI_INOUT is not dense in C order.
  *   - The numbers of an array have swapped bytes, or do not all begin at a multiple of their size, such as a field of a
- *     packed structure. Elements that are structures or vectors are not checked, and neither is the address behind a
- *     cl_mem over host memory.
+ *     packed structure. The alignment of structures and vectors is not checked, nor that of the host memory behind a
+ *     cl_mem.
  *   - The device cannot use the memory of an array, or the stream belongs to another native context or device.
  *   - The grid does not have 1 to 3 axes, an extent is not positive, or there are more than INT64_MAX items.
  *   - A group does not divide the grid, or is larger than the device allows. Or there are more groups along an axis
@@ -242,7 +242,8 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  * the two accesses. A kernel whose items read only the elements that they write themselves may read and write one array
  * through two arguments.
  *
- * Blocks the calling thread if too much memory is retired (`pressure`).
+ * Blocks the calling thread if too much memory is retired (`pressure`), and on the host until the devices that use the
+ * arrays have finished (`cross`).
  *
  * A launch is no export: memory of the library still returns to the pool at its last release. It can be captured into a
  * CUDA graph, like a copy (docs/ordering.md, row 27). If the driver fails, the contents of the written arrays are

@@ -8,7 +8,7 @@
  * The element types are those that have a typestr (bi_dtype_typestr), and structured types. Both byte orders are read
  * and written as they are: a type of the other order is `swapped`. Python objects (pickles) and .npz archives are
  * refused. An array is written in Fortran order if its elements are contiguous only in that order, otherwise in C
- * order, so the file is the one that numpy.save writes.
+ * order: the file is the same as that of numpy.save.
  *
  * The rules of buffer_interface.h about errors, ownership, threads and NULL hold here as well. The functions also
  * return BI_EDRIVER if the system cannot open, read or write the file; `vendor` is the errno. They block the calling
@@ -37,11 +37,11 @@ BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_v
  * Writes an array to a file. A regular file is written completely or not at all: it is written under another name in
  * the same directory, and then renamed to `path`, so an old file stays until the new one is complete. The new file gets
  * the permissions, the owner and the group of the old one. If the process may not set the owner, the file belongs to
- * the user of the process. If the process may not set the group, the group gets no permissions. Access lists are not
- * kept. Other hard links still name the old file. If there was no file, the mode is 0666 less the umask. Symbolic links
- * are followed. A link to a missing file is refused, and so is a write-protected file (BI_EDRIVER). A process that is
- * killed during the call may leave the temporary file, whose name begins with ".bi-". A pipe or a device is written
- * directly.
+ * the user of the process. If the process may not set the group, the group gets no permissions. Access lists and the
+ * set-ID bits are not kept. Other hard links still name the old file. If there was no file, the mode is 0666 less the
+ * umask. Symbolic links are followed. A link to a missing file is refused, and so is a write-protected file
+ * (BI_EDRIVER). A process that is killed during the call may leave the temporary file, whose name begins with ".bi-". A
+ * pipe or a device is written directly.
  *
  * If the program ignores SIGXFSZ and SIGPIPE, the call returns BI_EDRIVER for a file that grows too large and for a
  * closed pipe. Otherwise these signals end the process.

@@ -20,7 +20,7 @@ extern "C" {
 
 /*
  * Opens a context on an adopted cl_context. `queue` becomes the context stream; NULL: the library creates one. The
- * library retains `context` and `queue`. The remaining options are used as given.
+ * library retains `context` and `queue`. The remaining options are used as given. Owned.
  */
 static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue queue, struct bi_options options,
 					 struct bi_context **out, struct bi_error *err)
@@ -32,14 +32,14 @@ static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue qu
 	return bi_context_open(&options, out, err);
 }
 
-/* Wraps and retains a queue of this context, an out-of-order one as bi_stream_wrap says. */
+/* Wraps and retains a queue of this context, as bi_stream_wrap does. Owned. */
 static inline int bi_opencl_stream_wrap(struct bi_context *context, cl_command_queue queue, struct bi_stream **out,
 					struct bi_error *err)
 {
 	return bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, out, err);
 }
 
-/* Wraps and retains an event of this context. */
+/* Wraps and retains an event of this context, whose queue was flushed. Owned. */
 static inline int bi_opencl_event_wrap(struct bi_context *context, cl_event event, struct bi_event **out,
 				       struct bi_error *err)
 {
@@ -48,9 +48,9 @@ static inline int bi_opencl_event_wrap(struct bi_context *context, cl_event even
 
 /*
  * Wraps and retains a cl_mem whose pending work is on `stream` (NULL: nothing is pending). `release` (may be NULL) is
- * called with `release_data` when the library no longer uses it: until then, no other owner of the bytes may write
- * or free them. The flags of the cl_mem are not checked. On GPUs, strided copies and fills are kernels, and by
- * clCreateBuffer a kernel must not write to a CL_MEM_READ_ONLY buffer or read a CL_MEM_WRITE_ONLY one.
+ * called with `release_data` when the library no longer uses the cl_mem. Until then, no other code may free the bytes,
+ * or write them without order. The flags of the cl_mem are not checked. On GPUs, strided copies and fills are kernels,
+ * and by clCreateBuffer a kernel must not write to a CL_MEM_READ_ONLY buffer or read a CL_MEM_WRITE_ONLY one. Owned.
  */
 static inline int bi_opencl_memory_wrap(struct bi_context *context, cl_mem mem, struct bi_stream *stream,
 					bi_release_fn release, void *release_data, struct bi_memory **out,
@@ -89,7 +89,7 @@ static inline cl_event bi_opencl_event(const struct bi_event *event)
 
 /*
  * Returns the root cl_mem of a view, or NULL if the view is not in a cl_mem. *offset receives the number of bytes from
- * the start of the cl_mem to element [0, ..., 0].
+ * the start of the cl_mem to element [0, ..., 0]. The memory counts as exported. Borrowed.
  */
 static inline cl_mem bi_opencl_mem(const struct bi_view *view, size_t *offset)
 {
@@ -105,9 +105,9 @@ static inline cl_mem bi_opencl_mem(const struct bi_view *view, size_t *offset)
  * that know no offset. *code (may be NULL) receives the code of clCreateSubBuffer. CL_MISALIGNED_SUB_BUFFER_OFFSET: the
  * element is not at a multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN bits; take a clone of the view (bi_view_clone).
  * CL_INVALID_BUFFER_SIZE: the view has no elements and begins at the end of its memory. CL_INVALID_MEM_OBJECT: the view
- * is not in a cl_mem. The sub-buffer of a read-only view can be written: its consumer must not. NULL after a failure.
- * Owned: clReleaseMemObject. The library orders the work of the consumer by the view: keep the view, and use
- * bi_use_begin and bi_use_end.
+ * is not in a cl_mem. The driver does not refuse to write the sub-buffer of a read-only view; its consumer must not do
+ * that. NULL after a failure. Owned: clReleaseMemObject. The memory counts as exported. The library orders the work of
+ * the consumer by the view: keep the view, and use bi_use_begin and bi_use_end.
  */
 static inline cl_mem bi_opencl_sub_buffer(const struct bi_view *view, cl_int *code)
 {

@@ -43,8 +43,8 @@ extern "C" {
 #define BI_PYTHON_CAPSULE "buffer_interface.c_api"
 
 /*
- * The table in the capsule of a type. Later versions append functions: a caller uses a function only if the table has
- * at least that size.
+ * The table in the capsule of a type. Later versions append functions: a caller uses a function only if struct_size
+ * covers it.
  */
 struct bi_python_api {
 	uint32_t version;               /* BI_ABI_VERSION of the producer; check it before a call */
@@ -104,9 +104,9 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 }
 
 /*
- * A cache of the last types that were looked up, because most arguments have one of few types. The cache keeps the
- * types alive, so that no other type gets their addresses. It belongs to the first interpreter that uses it; others, and
- * Python without a GIL, have none.
+ * A cache of the last type with a table and of the last type without one, because most arguments have one of few types.
+ * The cache keeps the types alive, so that no other type gets their addresses. It belongs to the first interpreter that
+ * uses it. Other interpreters, and free-threaded Python, have no cache.
  */
 struct bi_python_memory {
 	PyTypeObject *type;             /* the last type that had a table */
@@ -219,7 +219,7 @@ static inline int bi_python_take_other(PyObject *argument, uint32_t wishes, stru
 	rc = bi_python_api_of(Py_TYPE(array), &api);
 	if (rc == 0)
 		PyErr_SetString(PyExc_TypeError, "the result of buffer_interface() has no " BI_PYTHON_ATTRIBUTE);
-	/* The array is dropped here, so nothing can be borrowed from it. */
+	/* The array is released below, so *out must hold a reference of its own. */
 	rc = rc == 1 ? api->acquire(array, wishes & ~BI_ACQUIRE_BORROW, out) : -1;
 	Py_DECREF(array);
 	return rc;
@@ -243,6 +243,7 @@ static inline int bi_python_acquire(PyObject *argument, uint32_t wishes, struct 
 	return rc ? api->acquire(argument, wishes, out) : bi_python_take_other(argument, wishes, out);
 }
 
+/* Does the same as bi_python_acquire without wishes. */
 static inline int bi_python_take(PyObject *argument, struct bi_exchange *out)
 {
 	return bi_python_acquire(argument, 0, out);

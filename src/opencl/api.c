@@ -34,7 +34,10 @@ bi_function *bi__cl_symbol(const char *name)
 	return bi__dl_symbol(api.library, name);
 }
 
-/* Error codes of OpenCL without images, linking and sub-devices: X(code, status of this library). */
+/*
+ * The error codes that messages name: X(code, status of this library). Codes of features that the library does not use,
+ * such as images, samplers, linking and sub-devices, are left out.
+ */
 #define CODES(X) \
 	X(CL_DEVICE_NOT_FOUND, BI_ENODEVICE) \
 	X(CL_DEVICE_NOT_AVAILABLE, BI_ENODEVICE) \

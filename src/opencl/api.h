@@ -1,8 +1,8 @@
 /*
  * The OpenCL library: its functions, opened at run time, and its error codes.
  *
- * The prototypes come from Khronos' headers. The library is libOpenCL.so.1 or libOpenCL.so, unless the environment
- * variable BI_OPENCL_LIBRARY names another file.
+ * The prototypes come from Khronos' headers. The environment variable BI_OPENCL_LIBRARY can name the file of the
+ * library. api.c has the default names, and bi__dl_open the order in which files are tried.
  */
 #ifndef BI_OPENCL_API_H
 #define BI_OPENCL_API_H
@@ -13,7 +13,7 @@
 
 #include "common/base/status.h"
 
-/* X(function without its prefix "cl", required or optional). The functions of OpenCL 1.2 are required. */
+/* X(function without its prefix "cl", required or optional). OpenCL 1.2 has all functions that are required. */
 #define BI__CL_API(X) \
 	X(GetPlatformIDs, required) \
 	X(GetPlatformInfo, required) \
@@ -66,7 +66,7 @@
 	X(EnqueueMarkerWithWaitList, required) \
 	X(EnqueueBarrierWithWaitList, required)
 
-/* A code of the OpenCL loader. The extension header that declares it may be missing. */
+/* An error code of the OpenCL loader. CL/cl.h does not define it. */
 #ifndef CL_PLATFORM_NOT_FOUND_KHR
 #define CL_PLATFORM_NOT_FOUND_KHR (-1001)
 #endif
@@ -79,21 +79,21 @@ struct bi__cl_api {
 };
 
 /*
- * The functions of the library. The pointers are NULL until bi__cl_open has succeeded. Code that holds an OpenCL handle
- * need not call bi__cl_open.
+ * The functions of the library. All pointers are NULL until bi__cl_open has succeeded. Later only those of optional
+ * functions can be NULL. Code that works on an opened device need not call bi__cl_open.
  */
 extern const struct bi__cl_api *const bi__cl;
 
-/* Opens the library, unless an earlier call has. A call that failed leaves nothing, and the next call tries again. */
+/* Opens the library, unless an earlier call has succeeded. Any thread may call it. After a failure, call it again. */
 int bi__cl_open(struct bi_error *err);
 
-/* Returns a function of the opened library, or NULL. */
+/* Returns a function of the opened library, or NULL if the library does not have it. */
 bi_function *bi__cl_symbol(const char *name);
 
 /* Returns the name of an error code, such as "CL_OUT_OF_RESOURCES", or "unknown code". */
 const char *bi__cl_name(cl_int code);
 
-/* Returns the status for an error code, and writes the message "clSomething failed: CL_NAME (-1)". */
+/* Fills *err, with the message "clSomething failed: CL_NAME (-1)", and returns the status for the error code. */
 int bi__cl_fail(cl_int code, const char *call, struct bi_error *err);
 
 /* Returns BI_OK for CL_SUCCESS. For any other code, fails as bi__cl_fail does. */

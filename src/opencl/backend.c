@@ -11,7 +11,7 @@ const struct bi__backend bi__opencl_backend = {
 		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_MEM, BI__FORM_OBJECT, 0 },
 		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_MEM, BI__FORM_OBJECT, 0 },
 		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_MEM, BI__FORM_OBJECT, 0 },
-		/* In DLPack, the data of OpenCL memory is a cl_mem, so there is no name for SVM. */
+		/* DLPack has no name for SVM: the data of OpenCL memory is a cl_mem there. */
 		{ BI_EXCHANGE_DEVICE_OPENCL, BI_HANDLE_CL_SVM, BI__FORM_BASE, 1 },
 	},
 	.stream_kinds = 1u << BI_ORDER_OPENCL,

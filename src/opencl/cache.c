@@ -1,5 +1,6 @@
 /*
- * Compiled programs in files. A file consists of a head and the program. A file whose head does not match is ignored.
+ * Compiled programs in files. A file consists of a head and the program. A file is ignored if its head does not fit the
+ * key or the program.
  */
 #include "opencl/opencl.h"
 
@@ -19,10 +20,7 @@ struct head {
 
 static const char magic[8] = { 'B', 'I', 'P', 'R', 'O', 'G', '0', '1' };
 
-/*
- * Bytes of the largest program that is read. Drivers make smaller ones. The limit keeps a damaged file from causing a
- * large allocation.
- */
+/* Bytes of the largest program that is read. The limit keeps a damaged file from causing a large allocation. */
 #define LARGEST (64 << 20)
 
 uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes)
@@ -34,7 +32,7 @@ uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes)
 	return hash;
 }
 
-/* Returns "directory/opencl-0123456789abcdef" followed by the suffix. The caller frees the text. */
+/* Returns "directory/opencl-0123456789abcdef" and the suffix, or NULL on failure. The caller frees the text. */
 static char *path_of(const char *directory, uint64_t key, const char *suffix)
 {
 	size_t size = strlen(directory) + strlen(suffix) + 32;
@@ -85,7 +83,7 @@ static int write_program(FILE *file, const struct head *head, const void *bytes)
 {
 	int whole = fwrite(head, sizeof(*head), 1, file) == 1 && fwrite(bytes, (size_t)head->nbytes, 1, file) == 1;
 
-	/* A file that a crash cuts short is found out by its hash. */
+	/* The data is not synced to the disk: the hash detects a file that a crash has cut short. */
 	return !fclose(file) && whole;
 }
 

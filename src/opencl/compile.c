@@ -1,4 +1,4 @@
-/* The compiler of a driver. */
+/* Calls of the driver's compiler. */
 #include "opencl/opencl.h"
 
 #include <stdlib.h>

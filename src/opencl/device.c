@@ -19,7 +19,7 @@ static cl_int query_text(cl_platform_id platform, cl_device_id device, cl_uint w
 		      : bi__cl->GetPlatformInfo(platform, what, size, text, needed);
 }
 
-/* Removes blanks at both ends of the text, in place. Drivers pad names with blanks. */
+/* Removes blanks at both ends of the text, in place. Some drivers pad names with blanks. */
 static void trim_blanks(char *text)
 {
 	size_t start = strspn(text, " \t\n"), length = strlen(text + start);
@@ -53,7 +53,7 @@ static void copy_text(char *out, size_t capacity, cl_platform_id platform, cl_de
 	free(text);
 }
 
-/* Returns a flag, a bit field or a 64-bit number of the device, or 0 if the device does not report it. */
+/* Returns a flag, a bit field or a 64-bit number of the device, or 0 if the driver does not report it. */
 static uint64_t get_bits(cl_device_id device, cl_device_info what)
 {
 	cl_ulong bits = 0;
@@ -72,10 +72,7 @@ static int get_version(cl_device_id device)
 	return known ? major * 100 + minor : 0;
 }
 
-/*
- * Returns an enum bi_device_kind. If a device reports several types, a CPU counts before a GPU, and a GPU before
- * others.
- */
+/* Returns an enum bi_device_kind. Of several types, CPU takes precedence over GPU, and GPU over the others. */
 static int get_kind(cl_device_id device)
 {
 	uint64_t type = get_bits(device, CL_DEVICE_TYPE);
@@ -104,7 +101,7 @@ static uint32_t get_capabilities(cl_device_id device, int version)
 		found |= BI_CAP_SVM;
 	if (get_bits(device, CL_DEVICE_EXECUTION_CAPABILITIES) & CL_EXEC_NATIVE_KERNEL)
 		found |= BI_CAP_NATIVE_COPY;
-	/* The names that begin so are of extensions that need this one. */
+	/* A prefix is enough: extensions with longer names require cl_khr_external_memory. */
 	if (extensions && strstr(extensions, "cl_khr_external_memory"))
 		found |= BI_CAP_EXTERNAL_MEMORY;
 	free(extensions);
@@ -155,7 +152,10 @@ static int query_usable(cl_device_id device, int version, int *usable, struct bi
 	return rc;
 }
 
-/* More platforms are not seen, nor more devices of a platform. A context with more devices cannot be adopted. */
+/*
+ * The largest number of platforms, and of devices of a platform, that the library finds. A context with more devices
+ * cannot be adopted.
+ */
 #define MOST_LISTED 256
 
 struct platforms {
@@ -174,7 +174,7 @@ static void limit_count(cl_uint *count)
 		*count = MOST_LISTED;
 }
 
-/* If a loader entry names no library that loads, writes the reason into *err and returns 1. */
+/* Returns 1, with the reason in *err, if the entry is one of the loader (*.icd) and names no library that loads. */
 static int is_broken(const char *folder, const char *name, struct bi_error *err)
 {
 	char path[512], library[256] = "", reason[256] = "names no library";
@@ -193,7 +193,7 @@ static int is_broken(const char *folder, const char *name, struct bi_error *err)
 	return 1;
 }
 
-/* Fails because the loader has no platform. The message names the first loader entry that is broken. */
+/* Fails because the loader has no platform. The message names a broken entry of the loader if there is one. */
 static int fail_without_platform(struct bi_error *err)
 {
 	const char *named = bi__environment("OCL_ICD_VENDORS");
@@ -226,7 +226,7 @@ static int get_platforms(struct platforms *out, struct bi_error *err)
 	return bi__cl_check(code, "clGetPlatformIDs", err);
 }
 
-/* The usual reason why a platform has no device. */
+/* Returns the usual remedy if a platform has no device, or "" if none is known. */
 static const char *hint_for_platform(const char *name)
 {
 	if (strcmp(name, "rusticl") == 0)
@@ -246,8 +246,9 @@ static int fail_without_device(cl_platform_id platform, cl_int code, struct bi_e
 }
 
 /*
- * The lock is for PoCL: if threads make the first call of the process together, it can fail. A forked child never takes
- * the lock, because opening a device is refused there before (BI_EFORK).
+ * The lock is for PoCL: if several threads make the first clGetDeviceIDs of a process at the same time, the call can
+ * fail. No forked child finds the lock held: check_driver (dispatch.c) lets a child get here only if the parent had
+ * called no driver before the fork.
  */
 static int get_devices(cl_platform_id platform, struct devices *out, struct bi_error *err)
 {
@@ -351,7 +352,7 @@ static int set_device(struct bi__opencl *opencl, cl_device_id device, int ordina
 	return rc;
 }
 
-/* Opens a context for a device. The properties name no platform: the driver takes the platform of the device. */
+/* Opens a context for a device. The call names no platform: the driver takes the platform of the device. */
 static int open_context(struct bi__opencl *opencl, const struct bi_device *device, struct bi_error *err)
 {
 	cl_device_id id = NULL;
@@ -378,8 +379,8 @@ static int get_context_devices(cl_context context, struct devices *out, struct b
 }
 
 /*
- * Finds the device of an adopted context if the caller named no device: the device of the queue, or without a queue the
- * first device of the context. Writes its number to *ordinal.
+ * Chooses a device of an adopted context for a caller who named none. Writes the position of the queue's device in
+ * `devices` to *ordinal, or 0 if `queue` is NULL.
  */
 static int find_adopted_device(const struct devices *devices, cl_command_queue queue, int *ordinal,
 			       struct bi_error *err)
@@ -421,7 +422,10 @@ int bi__opencl_locate_queue(uintptr_t queue, struct bi__origin *out, struct bi_e
 	return rc;
 }
 
-/* Describes a device as bi_devices lists it. A sub-device is not listed there; its device string is "opencl". */
+/*
+ * Describes a device as bi_devices lists it. The device string of a device that is not listed, such as a sub-device, is
+ * "opencl".
+ */
 static void describe_adopted_device(cl_device_id device, struct bi_device *out)
 {
 	struct platforms platforms;
@@ -445,7 +449,7 @@ static void describe_adopted_device(cl_device_id device, struct bi_device *out)
 	}
 }
 
-/* *ordinal is the wanted device, or -1. It receives the position of the device in the context. */
+/* *ordinal is the wanted position of the device in the context; -1 is replaced by the position that was chosen. */
 static int open_adopted(struct bi__opencl *opencl, const struct bi_options *options, int *ordinal,
 			struct bi_device *adopted, struct bi_error *err)
 {

@@ -1,5 +1,6 @@
 /*
- * Strided copies and fills on devices that cannot run the library's own C code: the OpenCL program, and its launches.
+ * Strided copies and fills by kernels in OpenCL C: the program, and its launches. Devices that run native kernels
+ * rarely need them (move.c).
  */
 #include "opencl/opencl.h"
 
@@ -8,7 +9,7 @@
 
 #include "kernels/launch.h"
 
-/* The macros that src/kernels/strided.h expects. */
+/* The types and macros that src/kernels/strided.h expects. */
 #define WORDS \
 	"typedef uchar bi__u8;\n" \
 	"typedef ushort bi__u16;\n" \
@@ -52,14 +53,14 @@ static uint64_t hash_text(uint64_t hash, cl_platform_id platform, cl_device_id d
 	return hash;
 }
 
-/* Returns a hash of everything on which a compiled program depends. */
+/* Returns a hash of the source text, and of the names and versions of the platform, the device and the driver. */
 static uint64_t cache_key(cl_device_id device)
 {
 	static const cl_uint of_platform[] = { CL_PLATFORM_NAME, CL_PLATFORM_VERSION };
 	static const cl_uint of_device[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
 	uint64_t hash = BI__OPENCL_HASH;
 	cl_platform_id platform = NULL;
-	cl_uint bits = 0; /* the builds of a driver for 32 and for 64 bits have the same texts */
+	cl_uint bits = 0; /* a driver for 32 bits and one for 64 bits can have the same texts */
 
 	bi__cl->GetDeviceInfo(device, CL_DEVICE_ADDRESS_BITS, sizeof(bits), &bits, NULL);
 	hash = bi__opencl_hash(hash, &bits, sizeof(bits));
@@ -106,7 +107,7 @@ static int build_from_source(struct bi__opencl *opencl, cl_program *out, struct 
 	return rc;
 }
 
-/* Makes the program from the cache file. Returns 1, or 0 if there is no usable file. */
+/* Returns 1 and the program that the cache file contains, or 0 if there is no usable file. */
 static int build_from_file(struct bi__opencl *opencl, uint64_t key, cl_program *out)
 {
 	size_t nbytes = 0;
@@ -126,12 +127,12 @@ static int build_from_file(struct bi__opencl *opencl, uint64_t key, cl_program *
 	return 0;
 }
 
-/* Devices of the largest context whose programs are kept in files. */
+/* The program of a context with more devices is not kept in a file. */
 #define MOST_DEVICES 256
 
 /*
- * Returns the binary of the device, or NULL. The driver fills an array with one pointer for each device of the program,
- * and skips NULL pointers.
+ * Returns the binary of the device, which the caller frees, or NULL. The driver is given one pointer for each device of
+ * the program. It writes the binaries to which the pointers point, and skips NULL pointers.
  */
 static void *get_device_binary(cl_program program, cl_device_id device, size_t *nbytes)
 {
@@ -163,7 +164,7 @@ static void keep_in_file(const struct bi__opencl *opencl, uint64_t key)
 	free(binary);
 }
 
-/* Loads the program from the cache file or compiles it, unless this was done before. */
+/* Loads the program from the cache file or compiles it, unless it is there already. */
 static int need_program_locked(struct bi__opencl *opencl, struct bi_error *err)
 {
 	uint64_t key = 0;
@@ -239,12 +240,12 @@ static int set_kernel_arguments(cl_kernel kernel, const struct bi__launch *launc
 	return bi__cl_check(code, "clSetKernelArg", err);
 }
 
-/* Returned if the driver allows groups of fewer threads than a tile kernel has. Nothing is enqueued then. */
+/* A status besides those of bi_status: the driver does not allow the groups of a tile kernel. Nothing was enqueued. */
 #define NO_TILES 1
 
 /*
- * Finds the size of the groups. A driver may allow a kernel fewer threads than the device. Strided kernels and fills
- * work in groups of any size.
+ * Writes the threads of a group to *local. The limit of a kernel may be lower than that of the device. Strided kernels
+ * and fills work in groups of any size; for a tile kernel, a lower limit returns NO_TILES.
  */
 static int choose_local(const struct bi__opencl *opencl, cl_kernel kernel, const struct bi__launch *launch,
 			size_t *local, struct bi_error *err)
@@ -264,7 +265,7 @@ static int enqueue_kernel(const struct bi__opencl_job *job, cl_kernel kernel, co
 			  size_t local, struct bi_error *err)
 {
 	const size_t threads = (size_t)launch->groups * launch->threads, global = (threads - 1) / local * local + local;
-	/* Only the last launch gives the event. */
+	/* job->event receives the event of the last launch. */
 	cl_event *event = launch->is_last ? job->event : NULL;
 
 	return bi__cl_check(bi__cl->EnqueueNDRangeKernel(job->queue, kernel, 1, NULL, &global, &local, 0, NULL, event),
@@ -309,8 +310,8 @@ static int run_launches(const struct bi__opencl_job *job, const struct bi__launc
 }
 
 /*
- * Merges the address of the buffer's host memory into *bits by OR; the low bits then tell the alignment. A buffer that
- * uses memory of the application has the alignment of that memory.
+ * Merges the address of the application's memory that a buffer uses into *bits by OR. Such a buffer has the alignment
+ * of that memory. Any other buffer adds nothing: its address is NULL, and its alignment is enough.
  */
 static int add_misalignment(uintptr_t *bits, cl_mem buffer, struct bi_error *err)
 {
@@ -323,7 +324,7 @@ static int add_misalignment(uintptr_t *bits, cl_mem buffer, struct bi_error *err
 
 /*
  * Writes the limits for launches. A device with native kernels is a CPU and gets no tiles: its local memory is ordinary
- * memory, and its cache has the effect that tiles have on a GPU.
+ * memory, and its cache does what tiles do on a GPU.
  */
 static int get_limits(const struct bi__opencl_job *job, struct bi__launch_limits *limits, struct bi_error *err)
 {

@@ -1,4 +1,4 @@
-/* Buffers: allocating, sharing with the CPU, and wrapping. */
+/* Buffers: allocating, sharing with the CPU, wrapping and freeing. */
 #include "opencl/opencl.h"
 
 #include <stdlib.h>
@@ -18,9 +18,9 @@ static int create_buffer(cl_context context, cl_mem_flags flags, size_t nbytes, 
 	return bi__cl_check(code, "clCreateBuffer", err);
 }
 
-/* Shared virtual memory (SVM) that a buffer uses. */
+/* Shared virtual memory (SVM) that a buffer uses. "Shared memory" below means this. */
 struct shared {
-	cl_context context; /* retained, because the buffers of some drivers do not keep their context */
+	cl_context context; /* retained, because buffers of some drivers do not retain their context */
 	void *bytes;
 };
 
@@ -31,7 +31,7 @@ static void free_shared(struct shared *shared)
 	free(shared);
 }
 
-/* Allocates shared memory. Returns NULL if the driver has none left. */
+/* Allocates shared memory. Returns NULL on failure. */
 static struct shared *alloc_shared(const struct bi__opencl *opencl, size_t nbytes)
 {
 	struct shared *shared = malloc(sizeof(*shared));
@@ -58,9 +58,9 @@ static void CL_CALLBACK buffer_is_gone(cl_mem buffer, void *data)
 }
 
 /*
- * Creates a buffer that uses shared memory. The driver calls back when the last command on the buffer has ended and the
- * buffer is destroyed; the callback frees the memory. clEnqueueSVMFree would wait for the commands of one queue only,
- * while other queues may still use the buffer. Takes ownership of `shared`, also on failure.
+ * Creates a buffer that uses shared memory. The driver calls buffer_is_gone when the buffer is destroyed, which is
+ * after the last command on it. This callback frees the memory. clEnqueueSVMFree would wait for the commands of one
+ * queue only, while other queues may still use the buffer. Takes ownership of `shared`, also on failure.
  */
 static int create_over_shared(struct shared *shared, size_t nbytes, cl_mem *out, struct bi_error *err)
 {
@@ -105,8 +105,9 @@ static int alloc_unified(const struct bi__opencl *opencl, size_t nbytes, struct 
 }
 
 /*
- * The number of buffers that use shared memory. PoCL 3.1 searches all shared allocations when a buffer is created or
- * destroyed, which takes 16 ns for each allocation. Concurrent allocations may exceed the number slightly.
+ * The most buffers of a context that use shared memory, without those of BI_MEMORY_UNIFIED. PoCL searches a list of all
+ * shared memory when a buffer over host memory is created, and when shared memory is freed. Concurrent allocations may
+ * exceed the limit slightly.
  */
 #define MOST_SHARED 256
 
@@ -117,8 +118,8 @@ static int may_share(const struct bi__opencl *opencl, const struct bi__block *bl
 }
 
 /*
- * Allocates a buffer. The first MOST_SHARED buffers use shared memory, so that the library can access them from the CPU
- * without commands. If clSVMAlloc fails, an ordinary buffer is created.
+ * Allocates a buffer. Where may_share allows it, the buffer uses shared memory, so that the library can access it from
+ * the CPU without commands. If there is no shared memory, an ordinary buffer is created.
  */
 static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
@@ -156,7 +157,7 @@ struct facts {
 	cl_mem_object_type type;
 	cl_context context;
 	size_t nbytes;
-	cl_mem root; /* the parent if the buffer is a sub-buffer, and is a buffer itself; else NULL */
+	cl_mem root; /* the parent of a sub-buffer; NULL: the driver names no valid parent */
 	size_t offset; /* bytes from the start of the root; 0 without a root */
 };
 
@@ -177,7 +178,7 @@ static int query_buffer(cl_mem buffer, struct facts *facts, struct bi_error *err
 
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions) && code == CL_SUCCESS; i++)
 		code = bi__cl->GetMemObjectInfo(buffer, questions[i].what, questions[i].size, questions[i].out, NULL);
-	/* Intel's CPU driver reports an object that is no cl_mem if the buffer is over shared memory. */
+	/* For a buffer over shared memory, Intel's CPU driver names a parent that is no cl_mem (docs/opencl.md). */
 	if (code == CL_SUCCESS && facts->root &&
 	    bi__cl->GetMemObjectInfo(facts->root, CL_MEM_TYPE, sizeof(type), &type, NULL) == CL_INVALID_MEM_OBJECT)
 		facts->root = NULL;
@@ -198,8 +199,8 @@ static int check_buffer(const struct facts *facts, uintptr_t context, size_t nby
 }
 
 /*
- * Gets the library a reference to the root. With `steal`, the caller's reference to the buffer is used for that; if the
- * buffer is a sub-buffer, that reference is released and a new one to the root is taken.
+ * Gives the library a reference to the root. With `steal`, the call consumes the caller's reference to the buffer: this
+ * becomes the library's reference, or is released if the buffer is a sub-buffer, whose root is retained instead.
  */
 static int retain_root(cl_mem buffer, cl_mem root, int steal, struct bi_error *err)
 {

@@ -1,4 +1,4 @@
-/* Chooses the driver's command for each copy, fill and mapping. No function here blocks the calling thread. */
+/* Chooses the driver's command for each copy, fill and mapping. No function here waits for a command. */
 #include "opencl/opencl.h"
 
 #include <string.h>
@@ -9,9 +9,9 @@
 
 /* Bytes on the host, and the bytes of a buffer to or from which they are copied. */
 struct host_copy {
-	int writes; /* 1: to the buffer */
+	int writes; /* 1: the bytes go to the buffer; 0: the bytes come from it */
 	cl_mem buffer;
-	size_t at; /* of the first byte in the buffer */
+	size_t at; /* offset of the first byte in the buffer */
 	char *host;
 };
 
@@ -40,10 +40,10 @@ static int copy_host_linear(const struct bi__opencl_job *job, struct bi_error *e
 			    "clEnqueueReadBuffer", err);
 }
 
-/* For each row the driver takes about as long as for copying this many bytes. Packing is faster for shorter rows. */
+/* A row costs the driver about as much time as copying this many bytes. Packing is faster for shorter rows. */
 #define ROW_BYTES 64
 
-/* Returns true if one command of the driver copies the plan between a buffer and the host. */
+/* Returns true if the rows are long enough, and one command of the driver copies them from or to the host. */
 static int is_box(const struct bi__plan *plan, struct bi__rect *out)
 {
 	return plan->unit >= ROW_BYTES && bi__rect_make(plan, out);
@@ -96,14 +96,14 @@ int bi__opencl_takes(struct bi__device_state *device, const struct bi__move *mov
 	return BI_OK;
 }
 
-/* Bytes of the largest item that the arguments of a native kernel contain. */
+/* Bytes of the largest item that is passed within the arguments of a native kernel. */
 #define INLINE_BYTES 256
 
 /*
  * Arguments of a native kernel (a C function that the driver calls as a command on the CPU). The driver copies the
- * arguments when the command is enqueued. Before it calls the function, it stores the addresses of the linked buffers
- * in the copy. PoCL 3.1 stores them in the order in which the buffers were created, not in the order of the arguments.
- * So two buffers are linked only if their addresses are known.
+ * arguments when the command is enqueued. The buffers of `mem_list` are linked: before the driver calls the function,
+ * it stores their addresses in the copy. PoCL 3.1 stores them in the order in which the buffers were created, not in
+ * that of `mem_list`. So two buffers are linked only if the library has their addresses otherwise.
  */
 struct native {
 	void *linked[2]; /* addresses of the linked buffers, which the driver writes */
@@ -135,8 +135,8 @@ static int enqueue_native(const struct bi__opencl_job *job, struct native *nativ
 }
 
 /*
- * Returns the buffer to link, dst or else src, and fills in the addresses and offsets. The driver passes the address of
- * the whole buffer, so the origin of the block is added to the plan's offset.
+ * Returns the block whose buffer is to be linked: dst, or else src. Fills in the addresses and offsets. The driver
+ * passes the address of the whole buffer, so the origin of the block is added to the plan's offset.
  */
 static const struct bi__block *link_buffer(const struct bi__opencl_job *job, struct native *native)
 {
@@ -169,8 +169,8 @@ static inline int copy_blocks(const struct bi__opencl_job *job, struct bi_error 
 }
 
 /*
- * Returns true unless the buffer was created with a flag that forbids the host to read it. The error code of a refused
- * mapping does not say so: Intel's CPU driver returns CL_INVALID_VALUE.
+ * Returns true unless the buffer was created with a flag that forbids the host to read it. The flags are queried
+ * because the error code of a refused mapping is not reliable: Intel's CPU driver returns CL_INVALID_VALUE.
  */
 static int is_mappable(cl_mem buffer)
 {
@@ -182,7 +182,7 @@ static int is_mappable(cl_mem buffer)
 
 /*
  * Copies between two buffers by the copy engine (common/engine). The source is mapped while the native kernel runs; a
- * CPU device maps without a copy.
+ * CPU device maps without a copy. If the flags of the source forbid that, copies by copy_blocks.
  */
 static int copy_mapped(const struct bi__opencl_job *job, struct native *native, struct bi_error *err)
 {
@@ -214,8 +214,8 @@ static int copy_mapped(const struct bi__opencl_job *job, struct native *native, 
 }
 
 /*
- * Copies between two buffers by the copy engine, which knows their addresses. They are linked so that the driver keeps
- * them until the kernel has ended.
+ * Copies by the copy engine between two buffers whose addresses the library has. The buffers are linked so that the
+ * driver keeps them until the kernel has ended.
  */
 static int copy_linked(const struct bi__opencl_job *job, struct native *native, struct bi_error *err)
 {
@@ -227,7 +227,7 @@ static int copy_linked(const struct bi__opencl_job *job, struct native *native, 
 	return enqueue_native(job, native, buffers, 2, NULL, job->event, err);
 }
 
-/* Runs the copy engine as a native kernel on a CPU device. */
+/* Runs the copy engine as a native kernel. One side at least is a block. */
 static int copy_native(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
@@ -257,8 +257,8 @@ static int is_pattern(const struct bi__opencl_job *job, size_t to)
 }
 
 /*
- * Fills of at least this many bytes use the copy engine on a CPU device. The driver's fill command is several times
- * slower there, because it writes item by item.
+ * Dense fills of at least this many bytes use the copy engine on a device that runs native kernels. PoCL's fill command
+ * is several times slower, because it writes item by item.
  */
 #define NATIVE_FILL_BYTES 65536
 
@@ -279,14 +279,14 @@ static int fill_pattern(const struct bi__opencl_job *job, size_t to, struct bi_e
 }
 
 /*
- * From this many dense bytes on, the copy engine uses its threads, and later non-temporal stores. It is then faster
- * than the memcpy of one thread, which the driver uses. With one thread and a few megabytes both take the same time.
+ * From this many dense bytes on, the copy engine uses several threads. Larger copies also use non-temporal stores. The
+ * engine is then faster than the driver, which uses the memcpy of one thread.
  */
 #define NATIVE_FROM ((uint64_t)2 << 20)
 
 /*
- * Returns true if the copy engine copies the plan as a native kernel on a CPU device. It does so for strided plans,
- * because a kernel is slower and must be compiled first, and for large dense plans.
+ * Returns true if a native kernel copies the plan. The device runs native kernels, and the plan is strided, or dense
+ * and large. A kernel in OpenCL C would copy strided plans more slowly, and must be compiled first.
  */
 static int is_native(const struct bi__opencl_job *job)
 {
@@ -301,7 +301,7 @@ static inline int copy_between(const struct bi__opencl_job *job, struct bi_error
 	return job->dst->block && job->src->block ? copy_blocks(job, err) : copy_host(job, err);
 }
 
-/* Copies an immediate source through a small buffer. The driver keeps the buffer until the command has finished. */
+/* Copies an immediate source through a buffer of its size. The driver keeps the buffer until the command has ended. */
 static int copy_through_buffer(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	struct bi__block block = { .kind = BI_HANDLE_CL_MEM, .nbytes = job->src->immediate };
@@ -351,7 +351,7 @@ int bi__opencl_copy(struct bi__device_state *device, struct bi__queue *queue, co
 
 	if (rc)
 		return rc;
-	/* A borrowed side needs no flush: the caller waits, and waiting flushes. */
+	/* With a borrowed side, the caller waits for the event, and waiting flushes the queue. */
 	if (!move->dst.borrowed && !move->src.borrowed)
 		rc = bi__cl_check(bi__cl->Flush(job.queue), "clFlush", err);
 	if (rc && made)
@@ -401,7 +401,7 @@ int bi__opencl_unmap(struct bi__device_state *device, struct bi__queue *queue, c
 			      "clEnqueueUnmapMemObject", err);
 
 	(void)device;
-	/* If the flush fails, the next call on the queue flushes. */
+	/* A failed flush is ignored: a later call on the queue flushes again. */
 	if (!rc)
 		bi__cl->Flush(handle);
 	return rc;

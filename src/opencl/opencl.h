@@ -14,14 +14,15 @@ struct bi__opencl {
 	cl_context context;
 	cl_device_id device;
 	uint32_t capabilities; /* enum bi_capability */
-	atomic_uint shared_blocks; /* number of buffers that use shared memory (memory.c) */
-	bool shares_memory; /* true: the device runs on this CPU, and fine-grained shared virtual memory can be used */
-	bool profile; /* queues are created with CL_QUEUE_PROFILING_ENABLE */
-	size_t group; /* most threads of a work-group on the device */
-	char *cache_directory; /* directory of compiled programs; NULL: no cache */
-	pthread_mutex_t program_lock; /* guards `program`; held while the driver compiles it */
-	cl_program program; /* the kernels; NULL until a kernel is needed */
-	atomic_uint built, loaded; /* programs that were compiled, and loaded from a file */
+	atomic_uint shared_blocks; /* number of blocks of kind BI_HANDLE_CL_MEM that use shared memory (memory.c) */
+	/* true: opened, not adopted; the device has native kernels and fine-grained SVM; bi__inline_limit is not 0 */
+	bool shares_memory;
+	bool profile; /* true: queues are created with CL_QUEUE_PROFILING_ENABLE */
+	size_t group; /* most threads of a work-group on the device, but at most BI__NEST_GROUP */
+	char *cache_directory; /* owned; directory of compiled programs; NULL: no cache */
+	pthread_mutex_t program_lock; /* guards `program`; held also while the driver compiles it */
+	cl_program program; /* the library's kernels; NULL until one is needed, and after drop_caches */
+	atomic_uint built, loaded; /* how often `program` was compiled, and loaded from a file */
 	pthread_mutex_t lock; /* guards `spares` */
 	struct bi__opencl_spare *spares; /* queues of closed streams (order.c) */
 };
@@ -32,7 +33,7 @@ struct bi__opencl {
  */
 char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what);
 
-/* Returns the log of the last build of the program, which the caller frees, or NULL. */
+/* Returns the log of the last build of the program, or NULL on failure. The caller frees the log. */
 char *bi__opencl_build_log(cl_program program, cl_device_id device);
 
 /* The source of a program, and the options of its compiler. */
@@ -40,12 +41,16 @@ struct bi__opencl_source {
 	char *text, *options;
 };
 
-/* Compiles the text followed by `more`. After a failure of the compiler, *out is a program that only has a log. */
+/*
+ * Compiles the text followed by `more`. The caller releases *out. If the build fails, *out is a program that has only
+ * the log. If the driver creates no program, *out is NULL.
+ */
 cl_int bi__opencl_compile(const struct bi__opencl *opencl, const struct bi__opencl_source *source, const char *more,
 			  cl_program *out);
 
 /*
- * Sets out->parameters, which is allocated, also on failure, and out->count. The options contain -cl-kernel-arg-info.
+ * Sets out->count, and out->parameters, which the caller frees, also after a failure. The options of the source contain
+ * -cl-kernel-arg-info.
  */
 int bi__opencl_read_signature(const struct bi__opencl *opencl, const struct bi__opencl_source *source, cl_kernel kernel,
 			      struct bi__kernel *out, struct bi_error *err);
@@ -54,7 +59,7 @@ int bi__opencl_read_signature(const struct bi__opencl *opencl, const struct bi__
 struct bi__opencl_job {
 	struct bi__opencl *opencl;
 	cl_command_queue queue;
-	cl_event *event; /* receives the event of the last command; NULL: no event is wanted */
+	cl_event *event; /* receives the event of the last command that moves bytes; NULL: no event is wanted */
 	const struct bi__plan *plan;
 	const struct bi__place *dst, *src;
 };
@@ -66,33 +71,33 @@ static inline cl_mem bi__opencl_buffer(const struct bi__block *block)
 }
 
 /*
- * Enqueues the kernels of src/kernels/strided.h between two blocks, or for a fill with an item of at most
- * BI__FILL_BYTES bytes, which is copied before the call returns. The first call builds the program. The call does not
- * flush the queue.
+ * Enqueues kernels of src/kernels/strided.h: a copy between two blocks, or a fill with an item of at most
+ * BI__FILL_BYTES bytes. The item is copied before the call returns. The first call, and the first after drop_caches,
+ * makes the program. The call does not flush the queue.
  */
 int bi__opencl_launch(const struct bi__opencl_job *job, struct bi_error *err);
 
 /*
- * Files with compiled programs. Only their owner can read them. The directory is created if its parent exists.
+ * Files with compiled programs. Only their owner can read them.
  *
- * bi__opencl_cache_read returns bytes that the caller frees. It returns NULL if the file is missing, is damaged, has
- * another key, is a symbolic link, or can be written by another user. bi__opencl_cache_write replaces the whole file
- * and ignores failures.
+ * bi__opencl_cache_read returns the program, which the caller frees. It returns NULL if bi__file_open_own refuses the
+ * file, if the file is damaged or has another key, if its program is too large, or if there is no memory.
+ * bi__opencl_cache_write replaces the whole file, and ignores failures. It creates the directory if the parent exists.
  */
 void *bi__opencl_cache_read(const char *directory, uint64_t key, size_t *nbytes);
 void bi__opencl_cache_write(const char *directory, uint64_t key, const void *bytes, size_t nbytes);
 
-/* Adds bytes to an FNV-1a hash. The hash of no bytes is BI__OPENCL_HASH. */
+/* Adds bytes to a 64-bit FNV-1a hash. The hash of no bytes is BI__OPENCL_HASH. */
 #define BI__OPENCL_HASH UINT64_C(0xcbf29ce484222325)
 uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes);
 
 /*
- * Returns the number of blocks that were freed, in all contexts. While it stays the same, two equal handles of blocks
- * are one buffer.
+ * Returns the number of blocks that were freed, in all contexts. While this number stays the same, a handle that a
+ * block has stands for the same buffer.
  */
 unsigned long long bi__opencl_releases(void);
 
-/* Releases the queues of closed streams (order.c). Called when the context is closed. */
+/* Releases the queues of closed streams, and blocks for their work (order.c). Called when the context is closed. */
 void bi__opencl_release_spares(struct bi__opencl *opencl);
 
 /* The operations of the table in backend.c: X(member of struct bi__backend, function). */

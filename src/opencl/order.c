@@ -1,6 +1,6 @@
 /*
- * Command queues and events. Three functions block the calling thread: bi__opencl_poll with `block`,
- * bi__opencl_drain and bi__opencl_finish.
+ * Command queues and events. These functions block the calling thread: bi__opencl_poll with `block`, bi__opencl_drain,
+ * bi__opencl_finish, bi__opencl_release_spares, and bi__opencl_stream_close if many queues are kept.
  */
 #include "opencl/opencl.h"
 
@@ -19,10 +19,7 @@ static int create_queue(const struct bi__opencl *opencl, struct bi__queue *queue
 
 	if (opencl->profile)
 		wanted |= CL_QUEUE_PROFILING_ENABLE;
-	/*
-	 * clCreateCommandQueueWithProperties of OpenCL 2.0 has no property that is needed here, and drivers take longer
-	 * for it.
-	 */
+	/* clCreateCommandQueueWithProperties of OpenCL 2.0 has no property that is needed here. */
 	made = bi__cl->CreateCommandQueue(opencl->context, opencl->device, wanted, &code);
 	queue->native = (uintptr_t)made;
 	return bi__cl_check(code, "clCreateCommandQueue", err);
@@ -57,8 +54,8 @@ static int enqueue_barrier(cl_command_queue queue, cl_event event, struct bi_err
 }
 
 /*
- * Makes later work on the queue wait for the event. On an out-of-order queue of PoCL 3.1, after a barrier with a wait
- * list later commands ignore the earlier barriers. A second barrier without a wait list corrects that.
+ * Makes later work on the queue wait for the event. On an out-of-order queue of PoCL 3.1, a barrier with a wait list
+ * makes later commands ignore the barriers before it. A second barrier without a wait list corrects that.
  */
 static int enqueue_wait(const struct bi__queue *queue, cl_event event, struct bi_error *err)
 {
@@ -68,8 +65,8 @@ static int enqueue_wait(const struct bi__queue *queue, cl_event event, struct bi
 }
 
 /*
- * Enqueues a marker and flushes the queue. Without the flush, the event of the marker might never complete for another
- * queue that waits for it.
+ * Enqueues a marker and flushes the queue. Without the flush, the marker might never be executed, and another queue
+ * would wait for it for ever.
  */
 static int enqueue_marker(cl_command_queue queue, cl_event *event, struct bi_error *err)
 {
@@ -84,25 +81,29 @@ static int enqueue_marker(cl_command_queue queue, cl_event *event, struct bi_err
 	return rc;
 }
 
-/* Which queues are kept. A later stream reuses those that the library created. */
+/* Kinds of queues that are kept. A later stream reuses queues that the library created. */
 enum kind { IN_ORDER, OUT_OF_ORDER, OUT_OF_ORDER_OF_CALLER };
 
 /*
- * A queue of a closed stream. AMD's driver waits for the work of a queue that is released. Intel's CPU driver deadlocks
- * if an out-of-order queue is destroyed before its work has ended, even for some time after its events are complete.
- * Therefore the library keeps a queue that it created until the context is closed. It keeps its reference to an
- * out-of-order queue of the caller at least until this is the last one and the work has ended. It releases such a queue
- * when the context is closed, or when many queues are kept. Out-of-order queues are released after clFinish.
+ * A queue of a closed stream. AMD's driver waits for the work of a queue when the last reference is released. Intel's
+ * CPU driver deadlocks if an out-of-order queue is destroyed before its work has ended, and even for some time after
+ * its events are complete. Therefore the library keeps a queue that it created, and its reference to an out-of-order
+ * queue of the caller, until the context is closed. If many queues are kept, it releases a queue of the caller earlier,
+ * once its own reference is the last one and the work has ended. An out-of-order queue to which the caller has no
+ * reference is finished (clFinish) before its release.
  */
 struct bi__opencl_spare {
 	struct bi__opencl *opencl;
 	cl_command_queue queue;
 	enum kind kind;
-	cl_event end; /* of all work; NULL: the caller has a reference, and can enqueue more */
+	cl_event end; /* marker behind all work; NULL: has_ended has not enqueued it yet */
 	struct bi__opencl_spare *next;
 };
 
-/* Returns false also while commands are pending on PoCL, which then has references of its own. */
+/*
+ * Returns true if the library created the queue, or if the caller has no reference to it any more. PoCL has references
+ * of its own while commands are pending, so the result is false then.
+ */
 static bool is_last_reference(const struct bi__opencl_spare *spare)
 {
 	cl_uint references = 0;
@@ -113,7 +114,10 @@ static bool is_last_reference(const struct bi__opencl_spare *spare)
 	return references == 1;
 }
 
-/* The first call after the caller's last reference marks the end of the work. Returns true if the work has ended. */
+/*
+ * Returns true if the work of the queue has ended and none of it failed. Enqueues the marker `end` once the caller has
+ * no reference, because only then no more work can follow.
+ */
 static bool has_ended(struct bi__opencl_spare *spare)
 {
 	int done = 0;
@@ -123,7 +127,7 @@ static bool has_ended(struct bi__opencl_spare *spare)
 	return spare->end && !bi__opencl_poll((uintptr_t)spare->end, 0, &done, NULL) && done;
 }
 
-/* Removes a queue whose work has ended from the list, and returns it. Returns NULL if there is none. */
+/* Removes a queue of this kind whose work has ended from the list, and returns it, or NULL if there is none. */
 static struct bi__opencl_spare *take_spare(struct bi__opencl *opencl, enum kind kind)
 {
 	struct bi__opencl_spare *spare, **link = &opencl->spares;
@@ -138,8 +142,8 @@ static struct bi__opencl_spare *take_spare(struct bi__opencl *opencl, enum kind 
 }
 
 /*
- * Adds a queue to the list, and returns the number of queues before it. If the list has a reference to this queue
- * already, adds nothing and returns -1.
+ * Adds a queue to the list, and returns the number of queues before it. If the list contains this queue already, adds
+ * nothing and returns -1.
  */
 static int put_spare(struct bi__opencl_spare *spare)
 {
@@ -189,7 +193,7 @@ static bool reuse_spare(struct bi__opencl *opencl, struct bi__queue *queue)
 	return true;
 }
 
-/* Prepares the closing of a stream whose queue will be kept. On failure, releases the reference to its queue. */
+/* Allocates the entry that keeps the queue of a stream after its close. On failure, releases the queue. */
 static int prepare_spare(struct bi__opencl *opencl, struct bi__queue *queue, enum kind kind, struct bi_error *err)
 {
 	struct bi__opencl_spare *spare = malloc(sizeof(*spare));
@@ -222,8 +226,8 @@ int bi__opencl_stream_open(struct bi__device_state *device, struct bi__queue *qu
 }
 
 /*
- * The most queues that are kept. If more are, bi__opencl_stream_close releases the out-of-order queues of the caller
- * whose work has ended, and to which the caller has no reference.
+ * If more queues are kept, bi__opencl_stream_close releases the out-of-order queues of the caller whose work has ended,
+ * and to which the caller has no reference.
  */
 #define MOST_SPARES 256
 
@@ -234,8 +238,8 @@ int bi__opencl_stream_close(struct bi__queue *queue)
 	int count = -1, waits = 0;
 
 	if (spare) {
-		bi__cl->Flush(queue_handle(queue)); /* as a release would, for commands that the caller enqueued */
-		count = put_spare(spare); /* now another thread may release the queue */
+		bi__cl->Flush(queue_handle(queue)); /* as clReleaseCommandQueue does: the caller may not have flushed */
+		count = put_spare(spare); /* from now on another thread may take `spare` */
 	}
 	if (count < 0) {
 		bi__cl->ReleaseCommandQueue(queue_handle(queue));
@@ -298,7 +302,10 @@ int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 	return bi__cl_check(waited, "clWaitForEvents", err);
 }
 
-/* A driver fails the commands behind a failed one, markers included, while commands before it still run. */
+/*
+ * Needed after a failed event: a driver may fail the commands behind a failed one, markers included, while commands
+ * before it still run.
+ */
 int bi__opencl_drain(uintptr_t event)
 {
 	cl_command_queue queue = NULL;

@@ -12,30 +12,30 @@
 
 struct program {
 	cl_program program;
-	struct bi__opencl_source source; /* owned; read again to measure a type of the source */
+	struct bi__opencl_source source; /* owned; compiled again to measure a type (signature.c) */
 };
 
 /*
- * A cl_kernel, and the arguments that were set last: a launch sets those that differ. A driver may free a buffer and
- * give its handle to another one, so the arguments are unknown once the library has released a buffer.
+ * A cl_kernel, and the values of its arguments. A launch sets only the arguments whose values differ. A driver may give
+ * the handle of a released buffer to a new one, so the values count as unknown once the library has released a buffer.
  */
 struct spare {
 	cl_kernel kernel;
-	bool is_known;
+	bool is_known; /* `arguments` are the values of the cl_kernel */
 	unsigned long long releases; /* bi__opencl_releases() when the arguments were set */
-	unsigned char arguments[]; /* of kind ARRAY, STRIDED and VALUE, one after the other */
+	unsigned char arguments[]; /* values of the kinds ARRAY, STRIDED and VALUE, one after the other */
 };
 
 /*
- * Arguments of a cl_kernel must not be set by two threads at the same time, so a launch takes one of the spares here,
- * or creates one, and puts it back.
+ * Two threads must not set arguments of one cl_kernel at the same time. So a launch takes one of the spares of its
+ * kernel, or creates one if there is none, and puts it back. At most SPARES of them are kept.
  */
 #define SPARES 4
 
 struct kernel {
-	struct program *program; /* lives at least as long */
-	char name[sizeof(GROUP_PREFIX) + BI__KERNEL_NAME_MAX]; /* of the entry */
-	size_t nbytes; /* of spare.arguments */
+	struct program *program; /* outlives the kernel */
+	char name[sizeof(GROUP_PREFIX) + BI__KERNEL_NAME_MAX]; /* name of the cl_kernel */
+	size_t nbytes; /* size of spare.arguments */
 	struct spare *_Atomic spares[SPARES];
 };
 
@@ -99,7 +99,7 @@ void bi__opencl_unload(struct bi__device_state *device, uintptr_t program)
 	free_program((struct program *)program);
 }
 
-/* Sets most_local if the kernel has local memory whose size the launch chooses. */
+/* Sets most_local and local_step if the kernel has local memory whose size the launch chooses. */
 static cl_int read_local(const struct bi__opencl *opencl, cl_kernel kernel, struct bi__kernel *out)
 {
 	cl_ulong whole = 0, fixed = 0;
@@ -181,7 +181,7 @@ void bi__opencl_put_kernel(struct bi__device_state *device, struct bi__kernel *k
 	free(state);
 }
 
-/* Finds the entry of BI_KERNEL or of BI_GROUP_KERNEL, and sets state->name. */
+/* Creates the cl_kernel that BI_KERNEL or BI_GROUP_KERNEL has defined, and sets state->name. */
 static int find_kernel(struct kernel *state, const char *name, cl_kernel *out, int *has_groups, struct bi_error *err)
 {
 	static const char *const prefixes[] = { PREFIX, GROUP_PREFIX };
@@ -265,10 +265,10 @@ static void give_spare(struct kernel *state, struct spare *spare)
 struct pass {
 	struct spare *spare;
 	cl_uint index; /* of the next argument of the cl_kernel */
-	size_t at; /* where its bytes are in spare->arguments */
+	size_t at; /* offset of its value in spare->arguments */
 };
 
-/* Sets the next argument, unless it is set. */
+/* Sets the next argument, unless it has this value already. */
 static inline cl_int set_argument(struct pass *pass, const void *bytes, size_t nbytes)
 {
 	unsigned char *present = pass->spare->arguments + pass->at;
@@ -317,7 +317,7 @@ static int set_arguments(struct spare *spare, const struct bi__kernel_launch *la
 	return bi__cl_check(code, "clSetKernelArg", err);
 }
 
-/* Flushes the queue, because a driver need not begin the kernel before that, and the caller may call nothing else. */
+/* Flushes the queue: a driver need not begin the kernel before that, and the caller may make no further call. */
 static int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, const struct bi__kernel_launch *launch,
 			  struct bi_error *err)
 {

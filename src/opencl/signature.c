@@ -1,6 +1,6 @@
 /*
- * The parameters of a kernel of the caller. The driver tells the names and the types of its arguments; a type of the
- * source is measured by compiling the source once more.
+ * The parameters of a kernel of the caller. The driver reports the names of the arguments and of their types. The size
+ * of a type that the source defines is measured by compiling the source once more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 
 #define BASE "bi__base_"
 #define STRIDES "bi__strides_"
-#define MOST_TEXT 256 /* bytes of the name of an argument, and of its type */
+#define MOST_TEXT 256 /* bytes of the longest name of an argument or of its type, with the final NUL */
 
-/* Number types: their names in OpenCL C and in kernel.h. All others are measured. */
+/* Number types: their names in OpenCL C and in kernel.h. All other types are measured. */
 static const struct type {
 	const char *name;
 	unsigned size;
@@ -25,18 +25,19 @@ static const struct type {
 };
 
 /*
- * Kernels whose work-group sizes are numbers from 0 to 15, plus one: the hexadecimal digits of the size of a type, and
- * digit 8, its class, an index of `classes`. The driver can be asked for these sizes, and every GPU has groups of 16. A
- * source may end with a backslash, so an empty line comes first.
+ * Kernels that encode numbers from 0 to 15 in their required work-group sizes, which can be queried: the number plus 1.
+ * Kernels 0 to 7 have the hexadecimal digits of the size of a type, the lowest first. Kernel 8 (CLASS_KERNEL) has the
+ * class of the type, as an index of `classes`. The device must allow groups of 16. A source may end with a backslash,
+ * so an empty line comes first.
  */
 #define SIZE_KERNELS \
 	"\n\n#define BI__DIGIT(n, value) __kernel __attribute__((reqd_work_group_size((value) + 1, 1, 1))) " \
 	"void bi__digit_##n(__global int *bi__unused) {}\n" \
 	"#define BI__SIZE(bi__n) BI__DIGIT(bi__n, sizeof(%s) >> 4 * bi__n & 15)\n" \
 	"BI__SIZE(0) BI__SIZE(1) BI__SIZE(2) BI__SIZE(3) BI__SIZE(4) BI__SIZE(5) BI__SIZE(6) BI__SIZE(7)\n"
-#define DIGITS 8 /* of the size */
+#define DIGITS 8 /* hexadecimal digits of a size */
 
-/* OpenCL C has no _Generic, but the compilers of the common drivers know it. */
+/* OpenCL C has no _Generic, but compilers that are based on Clang accept it. */
 #define CLASS_KERNEL \
 	"#ifdef cl_khr_fp64\n#define BI__DOUBLE double: 2,\n#else\n#define BI__DOUBLE\n#endif\n" \
 	"BI__DIGIT(8, _Generic(*(%s *)0, char: 1, uchar: 1, short: 1, ushort: 1, int: 1, uint: 1, long: 1, " \
@@ -63,7 +64,7 @@ static cl_int read_digit(const struct bi__opencl *opencl, cl_program program, in
 	return code;
 }
 
-/* Reads the size of the type that the kernels of `program` tell, and its class if `has_class`. */
+/* Reads the size of a type from the kernels of `program`, and its class if `has_class`. */
 static cl_int read_type(const struct bi__opencl *opencl, cl_program program, int has_class, struct bi_parameter *out)
 {
 	cl_int code = CL_SUCCESS;
@@ -98,8 +99,8 @@ static cl_int try_to_measure(const struct bi__opencl *opencl, const struct bi__o
 }
 
 /*
- * Finds the size and the class of a type of the source, by compiling the source with SIZE_KERNELS. A compiler without
- * _Generic tells the size only.
+ * Finds the size and the class of a type of the source, by compiling the source with SIZE_KERNELS. With a compiler
+ * that has no _Generic, only the size is found.
  */
 static int measure_type(const struct bi__opencl *opencl, const struct bi__opencl_source *source, const char *type,
 			struct bi_parameter *out, struct bi_error *err)
@@ -167,7 +168,7 @@ static void cut_pointer(char *type)
 		type[--length] = '\0';
 }
 
-/* The type is "struct bi_strides_3", for example. A driver may remove the space. */
+/* Returns the rank: the last character of a type such as "struct bi_strides_3". A driver may leave out the space. */
 static unsigned char rank_of(const char *type)
 {
 	size_t length = strlen(type);
@@ -175,7 +176,7 @@ static unsigned char rank_of(const char *type)
 	return length ? (unsigned char)(type[length - 1] - '0') : 0;
 }
 
-/* Returns true if the driver takes an object of its own for the argument, and not the bytes of a value. */
+/* Returns true if the argument is an object, such as a buffer or a sampler, and not the bytes of a value. */
 static int is_object(const struct described *argument)
 {
 	return argument->place == CL_KERNEL_ARG_ADDRESS_GLOBAL || argument->place == CL_KERNEL_ARG_ADDRESS_CONSTANT ||
@@ -183,7 +184,7 @@ static int is_object(const struct described *argument)
 	       !strcmp(argument->type, "queue_t");
 }
 
-/* Makes a parameter of the argument at `index`, unless it belongs to the array before it. */
+/* Adds a parameter for the argument, unless it is the offset or the strides of the array before it. */
 static int add_parameter(const struct bi__opencl *opencl, const struct bi__opencl_source *source,
 			 const struct described *argument, struct bi__kernel *out, struct bi_error *err)
 {
