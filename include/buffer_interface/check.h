@@ -1,5 +1,5 @@
 /*
- * bi_exchange_check: the check that each consumer of the exchange structure needs. It asks no driver, reads no element.
+ * bi_exchange_check: the check that each consumer of the exchange structure needs. It calls no driver and reads no element.
  * It leaves out B-20, the table of B-25, B-28, B-29, the contexts of B-33, and whether the device of device_id exists.
  * docs/specification.md, section 9, says what a consumer needs beside it.
  */
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Adds (extent - 1) * |stride| to *sum. Returns 0 above 2^63 - 1. */
+/* Adds (extent - 1) * |stride| to *sum. Returns 1, or 0 if the sum would be above 2^63 - 1. */
 static inline int bi_exchange_add_reach(uint64_t *sum, uint64_t extent, int64_t stride)
 {
 	uint64_t step = stride < 0 ? 0 - BI__CAST(uint64_t, stride) : BI__CAST(uint64_t, stride);
@@ -21,7 +21,7 @@ static inline int bi_exchange_add_reach(uint64_t *sum, uint64_t extent, int64_t 
 	return 1;
 }
 
-/* Returns 1 if the strides are dense, with `first` as the innermost axis. */
+/* Returns 1 if the strides are dense from the axis `first` (innermost) on; `step` is 1 or -1, towards the next axis. */
 static inline int bi_exchange_is_dense(const struct bi_exchange *x, int first, int step)
 {
 	uint64_t stride = x->item_size;
