@@ -1,5 +1,6 @@
 /*
- * bi_exchange_check: the check that each consumer of the exchange structure needs. It calls no driver and reads no element.
+ * bi_exchange_check: the check that each consumer of the exchange structure needs. It calls no driver and reads no
+ * element.
  * It leaves out B-20, the table of B-25, B-28, B-29, the contexts of B-33, and whether the device of device_id exists.
  * docs/specification.md, section 9, says what a consumer needs beside it.
  */
@@ -21,7 +22,7 @@ static inline int bi_exchange_add_reach(uint64_t *sum, uint64_t extent, int64_t 
 	return 1;
 }
 
-/* Returns 1 if the strides are dense from the axis `first` (innermost) on; `step` is 1 or -1, towards the next axis. */
+/* Returns 1 if the strides are dense from axis `first`, the innermost, on; `step` is 1 or -1, to the next axis. */
 static inline int bi_exchange_is_dense(const struct bi_exchange *x, int first, int step)
 {
 	uint64_t stride = x->item_size;

@@ -140,12 +140,28 @@ static int check_consumer(struct bi_stream *home, const struct bi__acceptance *c
 	return rc || id == home_id ? rc : BI_ECAPTURE;
 }
 
+/*
+ * Returns BI_EUNSUPPORTED if bi__order_begin_locked would block: the last use of a host memory is pending, and the
+ * stream shares no events with it.
+ */
+static int check_last_use_locked(const struct bi_memory *memory, const struct bi_stream *stream)
+{
+	const struct bi__fence *last_use = &memory->order.last_use;
+	int done = 1, rc = BI_OK;
+
+	if (last_use->context && !bi__share_events(stream->context, last_use->context))
+		rc = bi__fence_query(last_use, &done, NULL);
+	return rc || done ? rc : BI_EUNSUPPORTED;
+}
+
 /* Makes the home stream (host memory: the context stream) wait for the consumer, and records that as work. */
 static int follow_consumer_locked(struct bi_memory *memory, const struct bi__acceptance *consumer)
 {
 	struct bi_stream *home = memory->home ? memory->home : &memory->context->stream;
 	int rc = bi__order_check_capture_locked(home, memory, NULL, NULL);
 
+	if (!rc)
+		rc = check_last_use_locked(memory, home);
 	if (!rc)
 		rc = check_consumer(home, consumer);
 	if (!rc && memory->backend->synchronous)

@@ -1,4 +1,5 @@
-/* Row 17: where events cannot be shared. */
+/* Rows 11 and 17 between contexts that share no events. */
+#include "raw_driver.h"
 #include "uses.h"
 
 static const struct producer nobody;
@@ -325,6 +326,29 @@ static void row_17_host_memory_between_two_contexts(void **state)
 	bi_view_release(to);
 }
 
+/* `done` does not block: the consumer waits itself if another device uses the memory. */
+static void row_11_a_hand_back_does_not_wait_for_another_device(void **state)
+{
+	struct bi_context *second = open_second();
+	struct bi_view *host = wrap(PLACE_HOST, 7, nobody), *to = wrap_in(second, PLACE_DEVICE, 2, nobody);
+	const uintptr_t stream = bi_stream_handle(home_of(fixture.context));
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	struct gate *gate;
+
+	(void)state;
+	OK(bi_view_export(host, 0, &exchange, &error));
+	gate = close_gate(home_of(second));
+	copy(to, host, NULL);
+	assert_int_equal(exchange.done(&exchange, setting.driver->stream_kind, stream, 0), BI_EUNSUPPORTED);
+	open_and_finish(gate);
+	expect_waits("cross", 1); /* for a complete event */
+	assert_int_equal(exchange.done(&exchange, setting.driver->stream_kind, stream, 0), 0);
+	assert_int_equal(value_of(to), 7);
+	exchange.release(&exchange);
+	bi_view_release(host);
+	bi_view_release(to);
+}
+
 int cross_rows(void)
 {
 	static const struct row rows[] = {
@@ -341,6 +365,7 @@ int cross_rows(void)
 		ROW(row_17_pieces_outlive_their_context, NEED_GATE | NEED_CROSS),
 		ROW(row_17_pieces_outlive_the_context_that_sends_them, NEED_DEVICE),
 		ROW(row_17_host_memory_between_two_contexts, NEED_CROSS),
+		ROW(row_11_a_hand_back_does_not_wait_for_another_device, NEED_GATE | NEED_CROSS),
 	};
 
 	return run_rows("two contexts", rows, ARRAY_LENGTH(rows));
