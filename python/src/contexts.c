@@ -1,13 +1,13 @@
 /*
  * The cache of contexts
  *
- * A context is opened once for each device, and adopted once for each pair of native context and device. An adopted
- * context keeps a native context of another library alive. So the cache is small, and a new entry replaces the entry
- * that was unused for longest.
+ * The cache has one opened context for each device, and one adopted context for each pair of native context and device.
+ * An adopted context keeps a native context of another library alive, so the cache is small. If it is full, a new entry
+ * replaces the adopted entry that was unused for longest, or an opened entry if none is adopted.
  *
- * The entry of an adopted context also keeps the command queue by which the context was found last. The handle of a
- * living queue is unique, so the next import with the same handle calls no driver. The entry also keeps the Python
- * object that stands for the queue, so the next import with the same object does not read the handle.
+ * The entry of an adopted context also keeps the command queue by which the context was found last. No other queue gets
+ * the handle meanwhile, so the next import with the same handle calls no driver. The entry also keeps the Python object
+ * that stands for the queue, so the next import with the same object does not read the handle.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,22 +32,22 @@ struct entry {
 };
 
 /*
- * A word such as "auto" or "opencl" and the device that it opened. The word is stored, because finding the device would
- * open it again.
+ * A word such as "auto" or "opencl", and the device that was opened for it. Without this table only opening the device
+ * again would find out which device the word means.
  */
 #define WORDS 8
 
 struct word {
 	char text[64];
 	struct bi_location location;
-	pid_t process; /* the process that stored the word; a forked child cannot use the parent's contexts */
+	pid_t process; /* the process that stored the word; a forked child cannot use the parent's devices */
 };
 
 static struct entry entries[MOST];
 static struct word words[WORDS];
 static uint64_t clock_of_uses;
 
-/* The lock of the cache. It is the GIL if there is one. Code that holds it does not wait and runs no Python code. */
+/* The lock of the cache. It is the GIL if there is one. Its holder does not wait, and runs no Python code. */
 #ifdef Py_GIL_DISABLED
 static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
@@ -119,7 +119,7 @@ static struct bi_context *look_up(const struct bi_location *location)
 
 /*
  * Returns true if entry `a` is replaced before entry `b`. Adopted contexts are replaced first, because other libraries
- * may know the streams of opened contexts.
+ * may still use the streams of opened contexts.
  */
 static int is_replaced_before(const struct entry *a, const struct entry *b)
 {
@@ -150,9 +150,9 @@ static int cuda_ordinal(const struct bi_location *location, const struct bi_cont
 }
 
 /*
- * Adds a new context to the cache. Returns an owned reference to it. If another thread has added a context for the same
- * location meanwhile, returns a reference to that context, so that a device has one context stream. Takes ownership of
- * `context`.
+ * Adds a new context to the cache, and returns an owned reference to it. If another thread has added a context for the
+ * same location meanwhile, returns an owned reference to that one, so that a device has one context stream. Takes
+ * ownership of `context`.
  */
 static struct bi_context *add_to_cache(const struct bi_location *location, struct bi_context *context)
 {
@@ -237,7 +237,7 @@ int bip_context_cuda(int ordinal, struct bi_context **out)
 	return context_at(&location, out);
 }
 
-/* Finds the context that a word has opened in this process. Returns an owned reference, or NULL. */
+/* Finds the context that was opened for a word in this process. Returns an owned reference, or NULL. */
 static struct bi_context *find_word_locked(const char *text)
 {
 	for (int i = 0; i < WORDS; i++)
@@ -246,7 +246,7 @@ static struct bi_context *find_word_locked(const char *text)
 	return NULL;
 }
 
-/* Finds a context by its device string, or by a word that was opened before. Returns an owned reference, or NULL. */
+/* Finds a context by its device string, or by a stored word. Returns an owned reference, or NULL. */
 static struct bi_context *look_up_text(const char *text)
 {
 	struct bi_location named = { "", 0 };
@@ -264,7 +264,8 @@ static struct bi_context *look_up_text(const char *text)
 }
 
 /*
- * Stores the device that a word opened. Replaces an entry with the same word, or else the entry that was stored first.
+ * Stores the device that was opened for a word. Replaces the entry with the same word, or else the entries in rotation.
+ * Does nothing if the word is too long.
  */
 static void remember_word(const char *text, const struct bi_location *location)
 {
@@ -287,8 +288,8 @@ static void remember_word(const char *text, const struct bi_location *location)
 }
 
 /*
- * Writes the word under which the device of "auto" is stored, or "" if it is too long. The word has the value of the
- * environment variable BI_DEVICE, because the value may change. The library alone decides what the variable means.
+ * Writes the word under which the device of "auto" is stored, or "" if the word is too long. The word contains the
+ * value of the environment variable BI_DEVICE, because the value may change. Only the library interprets the value.
  */
 static void write_auto(char word[sizeof(words->text)])
 {
@@ -298,7 +299,7 @@ static void write_auto(char word[sizeof(words->text)])
 		*word = '\0';
 }
 
-/* Stores the word with the device string of the device that was opened. */
+/* The key of a new entry is the device string of the opened device, not the word. */
 int bip_context_open(const char *device, struct bi_context **out)
 {
 	int is_auto = strcmp(device, "auto") == 0;
@@ -331,8 +332,8 @@ static int context_at_found(int rc, const struct bi_location *location, const st
 }
 
 /*
- * Stores the queue in the entry of its context. Releases the queue that was stored there before. Does nothing if the
- * context is no longer in the cache.
+ * Stores the queue in the entry of its context. Releases the queue that was stored there before, and its Python object.
+ * Does nothing if the context is no longer in the cache.
  */
 static void keep_queue(struct bi_stream *queue)
 {
@@ -442,8 +443,8 @@ int bip_context_of_memory(enum bi_handle_kind kind, uint64_t memory, struct bi_c
 }
 
 /*
- * Removes the adopted entries, or with `all` all entries, and copies every entry to `taken`. The caller owns all
- * references in `taken`. Returns their number.
+ * Copies every entry to `taken`, and returns the number of entries. Removes the adopted entries from the cache, or with
+ * `all` all entries. Entries that stay lose their queue. The caller owns all references in `taken`.
  */
 static int take_entries(struct entry taken[MOST], int all)
 {

@@ -6,12 +6,13 @@
 
 /*
  * Sets *out to the context for a copy on the same device: the context of the memory, or for host memory the host
- * context. Host memory may belong to the context of a device (pinned memory).
+ * context. Host memory may have been wrapped in the context of a device.
  */
 int bip_own_context(const struct bi_view *view, struct bi_context **out);
 
 /*
  * Allocates a dense array with the element type and shape of `like`. The strides and the offset of `like` are ignored.
+ * *out becomes NULL on failure.
  */
 int bip_new_array(struct bi_context *context, const struct bi_layout *like, struct bi_view **out);
 

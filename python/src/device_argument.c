@@ -31,8 +31,8 @@ static int context_of_ordinal(PyObject *number, struct bi_context **out)
 }
 
 /*
- * Finds the context of a tuple (platform, ordinal). This is the attribute `device` of an array whose backend names
- * devices by two numbers.
+ * Finds the context of a tuple (platform, ordinal). Such a tuple is the attribute `device` of an array whose backend
+ * names devices by two numbers.
  */
 static int context_of_pair(PyObject *pair, struct bi_context **out)
 {
@@ -69,8 +69,9 @@ static int is_numbers(const char *text, int most)
 }
 
 /*
- * Returns true for a well-formed device string, whether or not the device exists. It is the name of a backend, alone or
- * with numbers or a part of a device name behind it.
+ * Returns true for a well-formed device string, whether or not the device exists: "auto", "cpu", "gpu", "#N", or the
+ * name of a backend, alone or with numbers or a part of a device name behind it. Such a part does not begin with a
+ * digit.
  */
 static int is_device_text(const char *text)
 {
@@ -121,7 +122,7 @@ static int context_of_entry(PyObject *device, struct bi_context **out)
 	return rc;
 }
 
-/* Reads an object with __index__. Most arrays have __index__ and are no integer. */
+/* Reads an object with __index__. Most arrays have the method, but it raises TypeError, because they are no integer. */
 static int context_of_index(PyObject *device, struct bi_context **out)
 {
 	PyObject *number = PyNumber_Index(device);

@@ -1,4 +1,4 @@
-/* devices(): the devices that can be opened, and the other devices with the reason. */
+/* devices(): the usable devices, then backends, platforms and devices that cannot be used, each with the reason. */
 #include "devices.h"
 #include "base/errors.h"
 
@@ -126,8 +126,9 @@ static PyObject *make_list(const struct bi_device *devices, int count)
 }
 
 /*
- * Lists the devices. Drops the GIL, because the library opens drivers. The first call returns the number of devices; a
- * device that appears before the second call is left out.
+ * Lists the devices. Drops the GIL, because the library opens drivers. The first call of bi_devices returns the number
+ * of devices. A device that appears before the second call may be left out. The caller frees *out with PyMem_RawFree,
+ * also on failure. If memory is exhausted, returns BI_OK, and *out is NULL.
  */
 static int list_devices(struct bi_device **out, int *count, struct bi_error *err)
 {

@@ -14,7 +14,10 @@ struct bip_dlpack_header {
 	const struct bip_dlpack_header *previous; /* a table of an older version, or NULL */
 };
 
-/* Functions return 0, or -1 with an exception set. No function blocks the calling thread or enqueues a wait. */
+/*
+ * Functions return 0, or -1 with an exception set; `allocate` reports a failure to set_error instead. By DLPack's rules
+ * no function synchronises. The functions of this package do (export/dlpack_table.c).
+ */
 struct bip_dlpack_table {
 	struct bip_dlpack_header header;
 	int (*allocate)(struct bi_dl_tensor *prototype, struct bi_dl_managed_versioned **out, void *error,

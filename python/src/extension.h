@@ -1,26 +1,27 @@
 /*
  * The Python extension buffer_interface._core: declarations and conventions for all of its files
  *
- * The extension translates between Python's objects and the public C headers. The library knows what an array is,
- * orders the work and checks the values. The extension converts values, keeps references, and raises exceptions for
- * errors.
+ * The extension translates between Python's objects and the public C headers. The library describes arrays, orders the
+ * work and checks the values. The extension converts values, keeps references, and raises exceptions for errors.
  *
- * Layers, the lowest first: base/ (values, no objects); this folder; import/ and export/; operations/; and type.c,
- * properties.c and module.c. A file includes headers of its own layer and of lower layers. Paths of #include begin in
- * this folder.
+ * Layers, the lowest first: this header; base/ (without the type BufferInterface); this folder; import/ and export/,
+ * which do not include each other; operations/; and type.c, properties.c and module.c. A file includes headers of its
+ * own layer and of lower layers. Paths of #include begin in this folder.
  *
  * Conventions, unless a comment says otherwise
  *   - A function that returns PyObject * returns a new reference, or NULL with an exception set.
  *   - A function that returns int returns 0, or -1 with an exception set. A function named is_... or has_... returns
  *     true or false and sets no exception.
  *   - The caller holds the GIL, or is attached to the interpreter where there is no GIL.
- *   - The caller owns the results of `**out`; *out is undefined on failure. Arguments are borrowed for the call.
+ *   - The caller owns the object that a parameter `**out` receives. *out is undefined on failure. Arguments are
+ *     borrowed for the call.
  *   - No borrowed reference is kept across a call that can run Python code.
- *   - The GIL is dropped for calls of the library that may wait for a device or take long: copies, mappings,
- *     synchronisation, opening a device. The caller then owns a reference to the view (bip_hold). A release of the
- *     library drops the GIL itself if it closes a context (bip_close_context).
- *   - A function named ..._locked is called in the object's critical section (BIP_LOCK). Only there `object->view` is
- *     read without a reference. With a GIL the macros do nothing.
+ *   - The GIL is dropped for calls of the library that may wait for a device or take long, such as copies, mappings,
+ *     synchronisation and opening a device. The caller then owns a reference to the view (bip_hold). A release that
+ *     closes a context drops the GIL in the callback bip_close_context.
+ *   - A function named ..._locked is called in the object's critical section (BIP_LOCK), in contexts.c with the lock of
+ *     the cache. Only in the critical section `object->view` is used without a reference, unless no other thread can
+ *     use the object. Elsewhere it is only compared with NULL. With a GIL BIP_LOCK takes no lock.
  *   - "[C14]" in a comment or message names a rule of docs/conformance.md.
  */
 #ifndef BIP_EXTENSION_H

@@ -14,8 +14,8 @@ int bip_is_host(const struct bi_view *view);
 void *bip_host_address(const struct bi_view *view);
 
 /*
- * Blocks the calling thread until no work on the memory is pending. It is for consumers that know no stream. The GIL is
- * dropped meanwhile. The caller owns a reference to the view.
+ * Blocks the calling thread until no work on the memory is pending, for protocols that name no stream. Drops the GIL
+ * meanwhile. The caller owns a reference to the view.
  */
 int bip_settle(const struct bi_view *view);
 
@@ -32,7 +32,7 @@ struct bip_array_struct {
 	PyObject *descr;
 };
 
-/* Flags of the struct, and of numpy.ndarray. */
+/* Flags of the struct. All but HAS_DESCR are also flags of numpy.ndarray. */
 enum bip_array_flag {
 	BIP_ARRAY_C_CONTIGUOUS = 1,
 	BIP_ARRAY_F_CONTIGUOUS = 2,

@@ -26,7 +26,7 @@ static int has_gil(void)
 #endif
 }
 
-/* Calls the function with the GIL held and no exception set. The thread may hold the GIL and may have an exception. */
+/* Calls the function with the GIL and no exception set. The thread may have the GIL already. Keeps its exception. */
 static void call_with_gil(void (*function)(void *), void *data)
 {
 	PyGILState_STATE state = PyGILState_Ensure();
@@ -46,8 +46,8 @@ static void call_now(void (*function)(void *), void *data)
 }
 
 /*
- * An array may keep another one alive that keeps a third, and so on: each release then runs inside that of the array
- * before it. Below this depth the releases of a thread are put on a list, for its stack is limited.
+ * An array may keep a second one alive, which keeps a third, and so on. The release of each then runs inside the
+ * release of the one before. The stack is limited, so from this depth on the releases of a thread are put on a list.
  */
 #define DEEPEST_RELEASE 50
 
@@ -62,7 +62,7 @@ struct releases {
 	struct later *later;
 };
 
-/* Not inlined, because each access to a thread's variable is a call, and a compiler may repeat it. */
+/* Not inlined, because an access to a thread-local variable of a library may be a call, which a compiler may repeat. */
 static __attribute__((noinline)) struct releases *own_releases(void)
 {
 	static _Thread_local struct releases own;
@@ -70,7 +70,7 @@ static __attribute__((noinline)) struct releases *own_releases(void)
 	return &own;
 }
 
-/* Returns 0 if there is no memory. */
+/* Returns 1, or 0 if memory is exhausted. */
 static int put_off(struct releases *own, void (*function)(void *), void *data)
 {
 	struct later *entry = malloc(sizeof(*entry));
@@ -94,8 +94,9 @@ static void call_later_ones(struct releases *own)
 }
 
 /*
- * Calls the function with the GIL on any thread. Does nothing while the interpreter finalises, because a thread that
- * takes the GIL then is stopped for ever.
+ * Calls the function with the GIL, on any thread. Calls it later, on the same thread, if releases are nested deeply.
+ * Does nothing before the interpreter is initialised. Does nothing once it finalises, because a thread that takes the
+ * GIL then never returns.
  */
 static void call_from_any_thread(void (*function)(void *), void *data)
 {

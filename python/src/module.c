@@ -45,7 +45,7 @@ static PyObject *set_threads(PyObject *Py_UNUSED(module), PyObject *count)
 	return rc ? bip_raise(rc, &err) : Py_NewRef(Py_None);
 }
 
-/* Returns True if the type of the object has a protocol of arrays. */
+/* Returns True if the type of the object has an attribute of an array protocol, or the buffer protocol. */
 static PyObject *has_protocol(PyObject *Py_UNUSED(module), PyObject *object)
 {
 	return PyBool_FromLong(bip_has_protocol(Py_TYPE(object)));
@@ -145,7 +145,10 @@ static PyMethodDef functions[] = {
 };
 /* clang-format on */
 
-/* Refuses a second load in one process, because the types, the exceptions and the cache of contexts are static. */
+/*
+ * Refuses a sub-interpreter, and a second load in one process: the types, the exceptions and the cache of contexts are
+ * static.
+ */
 static int check_interpreter(void)
 {
 	static int is_loaded;

@@ -7,8 +7,8 @@
 #include "base/errors.h"
 
 /*
- * Memory of destroyed objects, which is reused for new objects. This saves a quarter of the time of a slice. The GIL is
- * the lock of the list, and an interpreter without a GIL leaves it empty.
+ * Memory of destroyed objects. New objects reuse it, which makes slices faster. The GIL is the lock of the list. An
+ * interpreter without a GIL leaves the list empty.
  */
 #define FREE_OBJECTS 16
 
@@ -137,7 +137,7 @@ int bip_refuse_mask(PyObject *object, const char *operation)
 	return bip_refuse(bip_UnsupportedError, "the array is masked: %s does not apply masks", operation);
 }
 
-/* The members that release() takes out of an object. References are owned. A member may be NULL. */
+/* The members that a release takes out of an object. References are owned. A member may be NULL. */
 struct holdings {
 	struct bi_view *view;
 	struct bi_stream *acquired;
@@ -164,8 +164,8 @@ static struct holdings take_holdings(struct bip_object *self)
 }
 
 /*
- * Hands the acquired stream back: later work on the memory, and its release, come after the work on the stream. If that
- * fails, waits for the stream.
+ * Hands the acquired stream back, if any: later work on the memory, and its release, come after the work on the stream.
+ * If that fails, waits for the stream. Otherwise, with `waits`, waits for pending work on the memory.
  */
 static int hand_back_acquired(const struct holdings *held, int waits, struct bi_error *err)
 {
@@ -184,8 +184,8 @@ static int hand_back_acquired(const struct holdings *held, int waits, struct bi_
 }
 
 /*
- * Hands the acquired stream of a mask back. The mask keeps its view, because other code may have references to the
- * mask.
+ * Hands the acquired stream of a mask back, and waits, as hand_back_acquired does. The mask keeps its view, because
+ * other code may have references to the mask.
  */
 static int hand_back_mask(PyObject *mask, int waits, struct bi_error *err)
 {

@@ -7,16 +7,20 @@
 #include "extension.h"
 
 enum bip_flag {
-	/* The producer named no stream, so the end of a `with` block waits for this library's work on the memory. */
+	/* No stream of the producer is known: the end of a `with` block waits for this library's work on the memory. */
 	BIP_WAIT_AT_EXIT = 1,
-	BIP_UNORDERED = 2, /* imported with sync=False: no stream is acquired or handed back */
-	BIP_PRESUMED_READONLY = 4, /* imported from a DLPack tensor without version, which cannot mark it writable */
+	BIP_UNORDERED = 2, /* imported with sync=False: the end of a `with` block does not wait */
+	/* Read-only for one reason: the import was a DLPack tensor without version, which cannot mark it writable. */
+	BIP_PRESUMED_READONLY = 4,
 	BIP_COPIED = 8 /* imported with copy=True */
 };
 
 struct bip_object {
 	PyObject_HEAD
-		/* Guarded by BIP_LOCK. The pointers are NULL after the array was released. */
+		/*
+		 * Guarded by BIP_LOCK, but compared with NULL without it. The pointers are NULL after the array was
+		 * released.
+		 */
 		struct bi_view *view;
 	struct bi_stream *acquired; /* the stream given to the import, until it is handed back; or NULL */
 	PyObject *mask; /* the mask, a BufferInterface, or NULL */
@@ -25,7 +29,7 @@ struct bip_object {
 	char is_cuda; /* 1: `pattern` belongs to __cuda_array_interface__; 0: to __array_interface__ */
 	/* Not guarded. */
 	unsigned flags; /* enum bip_flag */
-	PyObject *weakrefs; /* list of weak references, used by the interpreter only */
+	PyObject *weakrefs; /* the interpreter's list of weak references */
 };
 
 /* The type cannot be subclassed, so comparing the type of an object is enough. */
@@ -46,11 +50,11 @@ struct bi_view *bip_view_locked(PyObject *self);
 struct bi_view *bip_hold(PyObject *self);
 
 /*
- * Blocks the calling thread until the work on the view is complete. Drops the GIL meanwhile. Returns `rc`, or -1 with
- * an exception if `rc` is 0 and the wait fails.
+ * Blocks the calling thread until the work on the memory is complete. Drops the GIL meanwhile. `rc` is 0, or -1 with an
+ * exception set. Returns -1 with an exception set if `rc` is -1 or the wait fails, else 0.
  */
 int bip_wait_for(const struct bi_view *view, int rc);
-/* Waits until no work is pending on the array. Drops the GIL meanwhile. Returns 0, or -1 with an exception set. */
+/* Blocks the calling thread until no work is pending on the memory. Drops the GIL meanwhile. */
 int bip_wait(PyObject *self);
 /*
  * Returns a new reference to the mask. Returns NULL without an exception if there is no mask or the array was released.
@@ -63,9 +67,10 @@ int bip_refuse_released(PyObject *self);
 int bip_refuse_mask(PyObject *object, const char *operation);
 
 /*
- * Releases the members of the object; a second call does nothing. First hands an acquired stream back. With `waits`,
- * the calling thread then waits for pending work on the memory. Drops the GIL meanwhile. Returns BI_OK, or the status
- * of the first failure.
+ * Hands the acquired streams of the object and of its mask back, and releases the members of the object. A second call
+ * does nothing. With `waits`, the calling thread waits for pending work on the memory before the release. Does not wait
+ * for a memory whose stream could not be handed back. Drops the GIL meanwhile. Returns BI_OK, or the status of the
+ * first failure. `err` may be NULL.
  */
 int bip_release_object(struct bip_object *self, int waits, struct bi_error *err);
 

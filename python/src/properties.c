@@ -13,8 +13,8 @@
 #include "operations/operations.h"
 
 /*
- * Defines a getter. The expression reads `view` in the object's critical section, and must not drop the GIL: another
- * thread may then release the array, and with it the view.
+ * Defines a getter. The expression reads `view` in the object's critical section. It must not read `view` after a call
+ * that runs Python code or drops the GIL: another thread may have released the array, and with it the view.
  */
 #define GETTER(name, expression) \
 	static PyObject *get_##name(PyObject *self, void *closure) \
@@ -58,8 +58,9 @@ static PyObject *make_context(const struct bi_view *view)
 }
 
 /*
- * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. Drops the GIL, because
- * another thread that waits for a device may hold the lock of the memory. The caller owns a reference to the view.
+ * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. Drops the GIL if work is
+ * pending, because another thread that waits for a device may hold the lock of the memory. The caller owns a reference
+ * to the view.
  */
 static int find_pending_stream(const struct bi_view *view, uintptr_t *stream)
 {
@@ -75,7 +76,7 @@ static int find_pending_stream(const struct bi_view *view, uintptr_t *stream)
 	return bip_check(rc, &err, bip_raise);
 }
 
-/* Makes the value of the attribute stream. The caller owns a reference to the view. */
+/* Makes the value of the attribute `stream`. The caller owns a reference to the view. */
 static PyObject *make_stream(const struct bi_view *view)
 {
 	uintptr_t stream;
@@ -102,7 +103,7 @@ static PyObject *make_cl_context(const struct bi_view *view)
 }
 
 /*
- * Makes the value of the attribute cl_command_queue. Work that is enqueued on this queue runs after the pending work.
+ * Makes the value of the attribute `cl_command_queue`. Work that is enqueued on this queue runs after the pending work.
  * The caller owns a reference to the view.
  */
 static PyObject *make_cl_command_queue(const struct bi_view *view)
@@ -163,7 +164,7 @@ GETTER(nbytes, PyLong_FromLongLong(count_elements(view) * bi_view_dtype(view).it
 GETTER(readonly, PyBool_FromLong(is_readonly(view)))
 GETTER(backend, PyUnicode_FromString(backend_of(view)))
 GETTER(device, make_device(view))
-/* Bytes of the driver that are not UTF-8 are replaced. */
+/* PyUnicode_FromFormat replaces bytes of the driver's text that are not UTF-8. */
 GETTER(device_name,
        PyUnicode_FromFormat("%s", bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->name))
 GETTER(device_spec, PyUnicode_FromString(bi_memory_is_host(bi_view_memory(view)) ? "host" : device_of(view)->spec))
@@ -171,8 +172,8 @@ GETTER(context, make_context(view))
 GETTER(cl_context, make_cl_context(view))
 
 /*
- * Calls `make` outside of the critical section with a reference to the view. It is for attributes whose computation may
- * run Python code or drop the GIL.
+ * Calls `make` outside of the critical section with a reference to the view, for attributes whose computation may run
+ * Python code or drop the GIL.
  */
 static PyObject *get_with_reference(PyObject *self, PyObject *(*make)(const struct bi_view *view))
 {
@@ -210,7 +211,7 @@ static PyObject *get_mask(PyObject *self, void *Py_UNUSED(closure))
 	return bip_refuse_released(self) ? NULL : Py_NewRef(Py_None);
 }
 
-/* Writes the name of the type ('float32'). For a type that has a length, writes the typestr ('|S5'). */
+/* Writes the name of the type ('float32'). For a type without a fixed item size, writes the typestr ('|S5'). */
 static void write_type(struct bi_dtype dtype, char text[BI_DTYPE_TEXT])
 {
 	int has_size = dtype.type == BI_BYTES || dtype.type == BI_UNICODE || dtype.type == BI_VOID;
@@ -275,7 +276,7 @@ PyObject *bip_repr(PyObject *self)
 	{ \
 #name, get_##name, NULL, doc, NULL \
 	}
-/* hasattr() is false, and no other attribute gets slower. */
+/* The getter raises AttributeError, so hasattr() is false. A function tp_getattro would slow other attributes. */
 #define COMPUTED(name) \
 	{ \
 #name, bip_refuse_method, NULL, "AttributeError, which names a library that computes.", #name \

@@ -26,8 +26,8 @@ static PyObject *int_of_handle(PyObject *handle)
 }
 
 /*
- * Converts the value of a stream object's attribute to a handle. The value is an int, an object that int() accepts
- * (CUDA's own Python package has such handles), or a ctypes pointer, whose `value` is None for 0.
+ * Converts the value of a stream object's attribute to a handle. The value is an int, None for 0, an object that int()
+ * accepts (CUDA's own Python package has such handles), or a ctypes pointer, whose `value` is None for 0.
  */
 static int read_handle(PyObject *handle, uintptr_t *out)
 {
@@ -64,8 +64,8 @@ static int read_cuda_stream(PyObject *method, uintptr_t *out)
 }
 
 /*
- * Reads the handle from the first of the known attributes that the object has. Returns 1, 0 if it has none of them, -1
- * with an exception.
+ * Reads the handle from the first of the attributes below that the object has. Returns 1, 0 if it has none of them, or
+ * -1 with an exception.
  */
 static int read_stream_object(PyObject *object, int is_cuda, uintptr_t *out)
 {
@@ -135,7 +135,7 @@ static int read_stream(const char *name, PyObject *object, const struct bi_backe
 
 /*
  * Returns the object if it is a stream object, not a number, whose handle is `handle`. Otherwise releases it and
- * returns NULL, perhaps with an exception that bip_clear_error keeps. `object` may be NULL with an exception.
+ * returns NULL, perhaps with an exception that bip_clear_error keeps. `object` may be NULL, also with an exception.
  */
 static PyObject *only_with_handle(PyObject *object, uintptr_t handle)
 {
@@ -149,7 +149,7 @@ static PyObject *only_with_handle(PyObject *object, uintptr_t handle)
 	return NULL;
 }
 
-/* CuPy's current stream object, as a new reference; or NULL, perhaps with an exception. */
+/* Returns CuPy's current stream object. Returns NULL without an exception if CuPy has not been imported. */
 static PyObject *current_stream_of_cupy(void)
 {
 	PyObject *function = bip_attribute_of_module("cupy.cuda", "get_current_stream");

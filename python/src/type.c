@@ -144,7 +144,7 @@ static PyMethodDef methods[] = {
 };
 /* clang-format on */
 
-/* A library takes an object with these functions for a sequence. Python's operators use those of `mapping` first. */
+/* With sq_item the type passes PySequence_Check, which other libraries call. x[i] uses `mapping`. */
 static PySequenceMethods sequence = { .sq_length = bip_length,
 				      .sq_item = bip_sequence_item,
 				      .sq_contains = bip_contains };
@@ -154,8 +154,8 @@ static PyMappingMethods mapping = { .mp_length = bip_length,
 static PyBufferProcs buffer = { .bf_getbuffer = bip_getbuffer, .bf_releasebuffer = bip_releasebuffer };
 
 /*
- * Adds a constant to the attributes of the type. Takes ownership of the object. If it is NULL, an exception is set, and
- * -1 is returned.
+ * Adds a constant to the attributes of the type. Takes ownership of the object, also on failure. `object` may be NULL
+ * with an exception set, which is a failure.
  */
 static int add_constant(PyObject *dict, const char *name, PyObject *object)
 {

@@ -1,8 +1,9 @@
 /*
  * Converts element types between Python and the library.
  *
- * Reading a type does not import NumPy or ml_dtypes: an object can be a type of a package only if the package has been
- * imported. Making a numpy.dtype imports these packages.
+ * Reading a type does not import NumPy or ml_dtypes, because an object can be a type of a package only if the package
+ * has been imported. bip_dtype_argument is the exception: it imports NumPy for an object that is no such type. Making a
+ * numpy.dtype imports NumPy, and ml_dtypes for a type that NumPy does not have.
  */
 #include <string.h>
 
@@ -41,7 +42,7 @@ static int from_text(PyObject *object, struct bi_dtype *out)
 
 /* Descr texts */
 
-/* The library reads at most 32 nested lists. This limit ends the copy of a list that contains itself. */
+/* Ends the copy of a list that contains itself. The library accepts fewer nested lists: 32. */
 #define MOST_NESTED 100
 
 static PyObject *plain_copy(PyObject *object, int depth);
@@ -70,8 +71,8 @@ static PyObject *copy_items(PyObject *object, int depth)
 }
 
 /*
- * Returns a copy in which strings, integers, lists and tuples are of the built-in types: those of a subclass, such as
- * numpy.str_, may have another repr.
+ * Returns a copy in which strings, integers, lists and tuples have the built-in types, because an object of a subclass,
+ * such as numpy.str_, may have another repr.
  */
 static PyObject *plain_copy(PyObject *object, int depth)
 {
@@ -109,7 +110,7 @@ PyObject *bip_descr_text(PyObject *list)
 		return PyErr_Format(PyExc_TypeError, "descr is of type %.100s, not a list [C13]",
 				    Py_TYPE(list)->tp_name);
 	text = parsed_repr(list);
-	/* repr() raises RecursionError for a list that is nested too deep. plain_copy has a message for that. */
+	/* repr() raises RecursionError for a list that is nested too deep. The message of plain_copy is clearer. */
 	if (text || (!PyErr_ExceptionMatches(bip_InvalidArrayError) && !PyErr_ExceptionMatches(PyExc_RecursionError)))
 		return text;
 	PyErr_Clear();
@@ -155,7 +156,7 @@ static int is_registered(PyObject *dtype)
 	return PyErr_Occurred() ? -1 : kind == 2;
 }
 
-/* Refuses a type of another package in the other byte order, which its name does not tell. */
+/* Refuses a type of another package in the other byte order. The name of such a type does not contain the order. */
 static int check_native(PyObject *dtype)
 {
 	PyObject *value = PyObject_GetAttrString(dtype, "isnative");
@@ -179,7 +180,7 @@ static int from_simple(PyObject *dtype, struct bi_dtype *out)
 	return registered && out->item_size > 1 ? check_native(dtype) : 0;
 }
 
-/* Reads the pair (base, (lanes,)), a type with several lanes. */
+/* Reads the pair (base, (lanes,)) as a type with lanes. */
 static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
 {
 	PyObject *base, *shape;
@@ -236,8 +237,8 @@ static int from_numpy(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
 }
 
 /*
- * Reads a class as an element type: a class of Python (bool, int, float, complex), or any class that numpy.dtype
- * accepts.
+ * Reads a class as an element type: bool, int, float or complex of Python, or, if NumPy has been imported, any class
+ * that numpy.dtype accepts.
  */
 static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *out, PyObject **descr)
 {
@@ -252,7 +253,7 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 		return bi_dtype_make(BI_BOOL, 1, 0, out, NULL);
 	if (class == (PyObject *)&PyComplex_Type)
 		return bi_dtype_make(BI_COMPLEX128, 1, 0, out, NULL);
-	/* For other classes NumPy returns its element type "object", which is refused. */
+	/* For a class that is no element type, numpy.dtype returns the type "object", which from_numpy refuses. */
 	dtype = numpy_dtype ? PyObject_CallOneArg(numpy_dtype, class) : NULL;
 	if (!dtype)
 		return numpy_dtype ? -1 : refuse_type(class);
@@ -262,9 +263,9 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 }
 
 /*
- * The simple numpy.dtype objects that were read last. Most programs use one object for each type. References are kept,
- * so that an address identifies an object. Without this table reading a dtype takes a microsecond. The GIL is
- * the lock of the table. An interpreter without a GIL leaves the table empty.
+ * The simple numpy.dtype objects that were added last. A look-up here is faster than reading the attributes of the
+ * dtype. Most programs use one object for each type. References are kept, so that an address identifies an object. The
+ * GIL is the lock of the table. An interpreter without a GIL leaves the table empty.
  */
 #define KNOWN 8
 
@@ -382,7 +383,7 @@ int bip_dtype_argument(PyObject *object, struct bi_dtype *out, PyObject **descr)
 		bip_drop_raised(&refusal);
 		return -1;
 	}
-	/* The first refusal names the types of this library. */
+	/* The first refusal is raised, because it names the types of this library. */
 	bip_put_back(refusal);
 	return -1;
 }
@@ -398,7 +399,7 @@ PyObject *bip_dtype_text(struct bi_dtype dtype)
 	return PyUnicode_FromString(text);
 }
 
-/* The text of a descr consists of literals, so it is evaluated as Python literals. */
+/* The text of a descr is a Python literal, which ast.literal_eval evaluates. */
 PyObject *bip_dtype_descr(const struct bi_view *view)
 {
 	struct bi_layout layout;

@@ -5,14 +5,15 @@
 #include "extension.h"
 
 /*
- * Reads an element type: a numpy.dtype, an object that numpy.dtype accepts, a typestr, a name of the library, a type of
- * ml_dtypes, or a descr list. Raises UnsupportedTypeError for any other object. For a structured type *descr is a new str with the
- * fields, for a simple type NULL.
+ * Reads an element type: a numpy.dtype, a class that numpy.dtype accepts, a typestr, a name of the library, a type of
+ * ml_dtypes, or a descr list. Raises UnsupportedTypeError for any other object, InvalidArrayError for a wrong descr.
+ * For a structured type *descr is a new str with the fields. For a simple type, and on failure, *descr is NULL.
  */
 int bip_dtype_from_with_descr(PyObject *object, struct bi_dtype *out, PyObject **descr);
 /*
- * Reads an element type that the caller of a function gives. Accepts what bip_dtype_from_with_descr accepts, and each
- * object from which numpy.dtype() makes a type that the library has. Imports NumPy for such an object.
+ * Reads an element type that a user gives as an argument. Accepts every object that bip_dtype_from_with_descr accepts,
+ * and every object except None from which numpy.dtype() makes a type that the library has. Imports NumPy for an object
+ * that bip_dtype_from_with_descr refuses.
  */
 int bip_dtype_argument(PyObject *object, struct bi_dtype *out, PyObject **descr);
 /* Reads an element type like bip_dtype_from_with_descr, but drops the fields: a structured type becomes void. */
@@ -24,7 +25,10 @@ PyObject *bip_dtype_numpy(const struct bi_view *view);
 PyObject *bip_dtype_text(struct bi_dtype dtype);
 /* Returns the descr of a structured view as a list, or NULL without an exception for a simple type. */
 PyObject *bip_dtype_descr(const struct bi_view *view);
-/* Returns a descr list as the text that the library reads: "[('x', '<f4'), ...]". */
+/*
+ * Returns a descr list as the text that the library reads: "[('x', '<f4'), ...]". Raises TypeError for another object,
+ * InvalidArrayError for a wrong descr.
+ */
 PyObject *bip_descr_text(PyObject *list);
 
 #endif

@@ -16,7 +16,7 @@ extern PyObject *bip_UnsupportedError;
  * element type. It is one class for arguments, imports and exports.
  */
 extern PyObject *bip_UnsupportedTypeError;
-/* DriverError(RuntimeError) with the attribute `vendor`, the driver's own code. */
+/* DriverError(RuntimeError) with the attribute `vendor`, the driver's own code, or 0. */
 extern PyObject *bip_DriverError;
 
 /* Creates the exceptions and adds them to the module. */
@@ -28,8 +28,8 @@ int bip_errors_init(PyObject *module);
  */
 void *bip_raise(int rc, const struct bi_error *err);
 /*
- * Raises the exception for the status of a failed import: InvalidArrayError for an array that is described wrongly.
- * Returns NULL.
+ * Raises the exception for the status of a failed import: InvalidArrayError for an array that is described wrongly,
+ * UnsupportedTypeError for BI_EDTYPE, otherwise that of an operation. Returns NULL.
  */
 void *bip_raise_import(int rc, const struct bi_error *err);
 /*
@@ -41,8 +41,9 @@ void *bip_raise_export(int rc, const struct bi_error *err);
 int bip_check(int rc, const struct bi_error *err, void *(*raise)(int rc, const struct bi_error *err));
 
 /*
- * Raises the exception with a message as PyErr_Format writes it. Numbers are passed to bip_printable. Returns -1. The
- * macro shows that to compilers, which otherwise warn about results that only a success sets.
+ * Raises the exception with a message as PyErr_Format writes it. Returns -1. A value for %R or %S that may contain an
+ * int is passed through bip_printable first. By the macro a compiler sees the result -1. It would otherwise warn about
+ * variables that only a success sets.
  */
 int bip_refuse(PyObject *exception, const char *format, ...);
 #define bip_refuse(...) (bip_refuse(__VA_ARGS__), -1)
@@ -53,15 +54,15 @@ int bip_refuse(PyObject *exception, const char *format, ...);
 #endif
 /*
  * Replaces an OverflowError by the exception, whose message has the value and the range: "name is value, not in range".
- * Returns -1.
+ * Keeps any other exception. Returns -1.
  */
 int bip_refuse_range(PyObject *exception, const char *name, PyObject *value, const char *range);
 /* Converts a number that names a handle. Raises InvalidArrayError if it does not fit into a pointer. */
 int bip_as_handle(const char *name, uint64_t value, uintptr_t *out);
 /*
- * Returns the value, or a text in its place if it contains an int that Python refuses to print (more than 4300 digits).
- * The error of the print would be raised in place of the error about the value. The reference is borrowed. Clears the
- * current exception.
+ * Returns the value for a message, or a text in its place if its repr() raises ValueError. Python refuses to print an
+ * int of more than 4300 digits, and that error would replace the error about the value. The reference is borrowed.
+ * Clears the current exception.
  */
 PyObject *bip_printable(PyObject *value);
 /*
@@ -73,8 +74,9 @@ int bip_clear_error(void);
 int bip_no_memory(void);
 
 /*
- * Protects the current exception, if any, while a producer's callback runs, which may run Python code. bip_put_aside
- * clears the exception and returns it. bip_put_back sets it again, and drops an exception that was set in between.
+ * Protect the current exception, if any, during a call that may run Python code, such as a producer's callback.
+ * bip_put_aside clears the exception and returns it. bip_put_back sets it again, and drops an exception that was set in
+ * between.
  */
 struct bip_raised {
 	PyObject *exception;

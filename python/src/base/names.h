@@ -1,4 +1,4 @@
-/* Interned names, and access to attributes and items by name. All results are new references. */
+/* Interned names, and access to attributes and items by name. All objects that are returned are new references. */
 #ifndef BIP_NAMES_H
 #define BIP_NAMES_H
 
@@ -24,8 +24,8 @@ extern struct bip_names bip_name;
 int bip_names_init(void);
 
 /*
- * Returns the UTF-8 of a str, which the str owns. Returns NULL with ValueError if the str contains a NUL: C would take
- * the part before it for the whole text.
+ * Returns the UTF-8 of a str. The str owns the text. Raises ValueError if the str has no UTF-8, or contains a NUL,
+ * which C code would take for the end of the text.
  */
 const char *bip_utf8(PyObject *string);
 
@@ -44,9 +44,12 @@ int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
  * NULL without an exception if there is none.
  */
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name);
-/* Returns true if bip_type_attribute finds one. Runs no code of the object. PyObject_HasAttr would. */
+/* Returns true if bip_type_attribute finds one. Runs no code of the object, unlike PyObject_HasAttr. */
 int bip_type_has(PyTypeObject *type, PyObject *name);
-/* Returns an attribute of an imported module. Returns NULL without an exception if the module has not been imported. */
+/*
+ * Returns an attribute of a module that has been imported. Returns NULL without an exception if the module has not been
+ * imported, or with an exception on failure.
+ */
 PyObject *bip_attribute_of_module(const char *module_name, const char *name);
 
 #endif

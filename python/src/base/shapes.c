@@ -70,7 +70,7 @@ int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t coun
 	return 0;
 }
 
-/* Returns a sequence as a tuple. A str is refused, because it is most likely an element type in the wrong place. */
+/* Returns an iterable as a tuple. Refuses a str, because it is most likely an element type in the wrong place. */
 static PyObject *tuple_of_numbers(const char *name, PyObject *object)
 {
 	PyObject *tuple = PyUnicode_Check(object) ? NULL : PySequence_Tuple(object);

@@ -4,12 +4,12 @@
 
 #include "extension.h"
 
-/* Returns a tuple of `count` ints. */
+/* Returns a tuple of `count` ints, at most BI_MAX_NDIM. */
 PyObject *bip_tuple(const int64_t *numbers, int count);
 
 /*
  * Returns 1 for an object with __index__, such as an int, 0 for any other object, -1 with an exception. An array with
- * axes is no number, although its type has __index__: the method raises TypeError.
+ * axes is no number: its type has __index__, but the method raises TypeError.
  */
 int bip_is_number(PyObject *object);
 
@@ -20,7 +20,7 @@ int bip_is_number(PyObject *object);
  */
 int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t count, int64_t numbers[BI_MAX_NDIM],
 		     int *ndim);
-/* Reads numbers as bip_read_numbers does from one object: an int, or a sequence of ints. */
+/* Reads numbers as bip_read_numbers does, from one object: an int, or an iterable of ints that is no str. */
 int bip_read_sequence(const char *name, PyObject *object, int64_t numbers[BI_MAX_NDIM], int *ndim);
 
 #endif

@@ -22,7 +22,7 @@ static PyObject *raise_missing(int rc, const struct bi_error *err)
 	return PyErr_Format(PyExc_AttributeError, "%s", err->message);
 }
 
-/* Sets an item. Takes ownership of the value. If the value is NULL, an exception is set, and -1 is returned. */
+/* Sets an item. Takes ownership of the value, also on failure. A value of NULL, with an exception set, is a failure. */
 static int put_item(PyObject *dict, PyObject *key, PyObject *value)
 {
 	int rc = value ? PyDict_SetItem(dict, key, value) : -1;
@@ -31,7 +31,7 @@ static int put_item(PyObject *dict, PyObject *key, PyObject *value)
 	return rc;
 }
 
-/* Sets the key "stream". Version 3 always has the key; older versions have it only if there is a stream. */
+/* Sets the key "stream". Version 3 always has the key. Older versions never have it. */
 static int put_stream(PyObject *dict, const struct bi_cai *cai)
 {
 	if (cai->stream_kind == BI_CAI_STREAM_GIVEN)
@@ -58,8 +58,8 @@ static PyObject *make_dict(PyObject *mask, const struct bi_view *view, const str
 }
 
 /*
- * Describes the view. Drops the GIL if the call may block: because of pending work, or because another thread holds the
- * lock of the memory while it waits for a device.
+ * Describes the view. Drops the GIL only if the call may block, for example because work is pending, or because another
+ * thread works on the memory.
  */
 static int describe_view(const struct bi_view *view, int version, unsigned flags, struct bi_cai *cai,
 			 struct bi_error *err)
@@ -74,7 +74,7 @@ static int describe_view(const struct bi_view *view, int version, unsigned flags
 	return rc;
 }
 
-/* Sets the key "stream" and returns the dictionary. Takes ownership of the dictionary, also on failure. */
+/* Sets the key "stream". Returns the dictionary, or on failure releases it and returns NULL. */
 static PyObject *set_stream(PyObject *dict, const struct bi_cai *cai)
 {
 	if (put_stream(dict, cai))
@@ -95,8 +95,8 @@ static PyObject *make_or_copy(PyObject *self, PyObject *mask, const struct bi_vi
 }
 
 /*
- * Makes a new dictionary. Reads the mask before the view: another thread may release the array in between, and then the
- * view is missing and the export fails.
+ * Returns a dictionary for the present state of the memory. Reads the mask before the view: if another thread releases
+ * the array in between, the view is missing, and the export fails instead of losing the mask.
  */
 static PyObject *make_current(PyObject *self)
 {
@@ -127,7 +127,7 @@ PyObject *bip_get_cuda_array_interface(PyObject *self, void *Py_UNUSED(closure))
 struct options {
 	int version;
 	int sync; /* 0: no stream is named, and nothing waits */
-	int synchronize; /* 1: blocks the calling thread until pending work is complete */
+	int synchronize; /* 1: the calling thread is blocked until pending work is complete, and no stream is named */
 	int bfloat16_as_void;
 };
 
@@ -177,7 +177,7 @@ static int describe_with_options(const struct bi_view *view, const struct option
 
 /*
  * Returns a view of bfloat16 elements as two bytes without a type, as PyTorch exports them [P12]. Takes ownership of
- * the view.
+ * `view`, also on failure.
  */
 static struct bi_view *view_as_void(struct bi_view *view)
 {
@@ -192,7 +192,7 @@ static struct bi_view *view_as_void(struct bi_view *view)
 	return rc ? bip_raise_export(rc, &err) : pairs;
 }
 
-/* Makes the dictionary of cuda_array_interface(). Takes ownership of the view. */
+/* Makes the dictionary of cuda_array_interface(). Takes ownership of the view, also on failure. */
 static PyObject *make_with_options(PyObject *mask, struct bi_view *view, const struct options *options)
 {
 	struct bi_dtype dtype = bi_view_dtype(view);

@@ -17,11 +17,11 @@ static const char versioned[] = "dltensor_versioned", unversioned[] = "dltensor"
 /* The arguments of __dlpack__. References are borrowed. */
 struct request {
 	PyObject *stream; /* NULL: None */
-	int has_version; /* 1: the consumer accepts versioned tensors (max_version is (1, 0) or above) */
+	int has_version; /* 1: the consumer accepts versioned tensors: max_version is (1, 0) or above */
 	int has_device;
 	struct bi_dl_device device;
 	int copy; /* -1: None */
-	uint64_t presumed; /* BI_DL_READONLY: the array is read-only only because a tensor without version is */
+	uint64_t presumed; /* BI_DL_READONLY if the array has BIP_PRESUMED_READONLY, else 0 */
 };
 
 /* Arguments */
@@ -92,8 +92,8 @@ static int read_named(PyObject *name, PyObject *value, struct request *out)
 }
 
 /*
- * Reads one keyword argument. Interned names are compared by address. A name that was made at run time is compared as
- * text [D1].
+ * Reads one keyword argument. Compares addresses first, because most names are interned, and then texts, because a name
+ * may have been made at run time [D1].
  */
 static int read_keyword(PyObject *name, PyObject *value, struct request *out)
 {
@@ -128,8 +128,8 @@ static int refuse_stream(PyObject *stream, const char *rule)
 }
 
 /*
- * Reads the argument stream. 0 is refused, because it could mean either default stream. -1 means that the consumer
- * needs no order.
+ * Reads the argument `stream` for CUDA memory. None is 1, the legacy default stream. 0 is refused, because it could
+ * mean either default stream. -1 means that the consumer needs no order.
  */
 static int read_stream(PyObject *stream, int64_t *out)
 {
@@ -149,8 +149,8 @@ static int read_stream(PyObject *stream, int64_t *out)
 }
 
 /*
- * Makes the memory ready on the stream with this handle. Drops the GIL, because another thread that waits for a device
- * may hold the lock of the memory.
+ * Makes the memory ready on the stream with this handle. Drops the GIL if work is pending, because another thread that
+ * waits for a device may hold the lock of the memory.
  */
 static int make_ready_on(const struct bi_view *view, int64_t handle)
 {
@@ -181,7 +181,8 @@ static int is_minus_one(PyObject *stream)
 }
 
 /*
- * Makes the memory ready for the consumer: on the consumer's stream, or without a stream by waiting for pending work.
+ * Makes the memory ready for the consumer. For CUDA memory, makes the consumer's stream wait for pending work. For
+ * other memory, waits for pending work. Does nothing for the stream -1. OpenCL memory refuses each stream, also -1.
  */
 static int make_ready(struct bi_view *view, PyObject *stream)
 {
@@ -206,7 +207,7 @@ static int make_ready(struct bi_view *view, PyObject *stream)
 
 void bip_delete_export(struct bi_dl_managed_versioned *tensor)
 {
-	struct bi_view *view = bi_dlpack_view(tensor); /* NULL: other code has put its own deleter there */
+	struct bi_view *view = bi_dlpack_view(tensor); /* NULL: other code has replaced the deleter */
 
 	if (!view || bip_is_short_release(view)) {
 		tensor->deleter(tensor);
@@ -282,7 +283,7 @@ static PyObject *unversioned_capsule(struct bi_view *view, uint64_t flags)
 		return bip_raise_export(rc, &err);
 	capsule = PyCapsule_New(tensor, unversioned, free_unversioned);
 	if (!capsule)
-		tensor->deleter(tensor); /* this release does not wait: the caller has a reference to the view */
+		tensor->deleter(tensor); /* not the last reference to the view: the caller has one */
 	return capsule;
 }
 
@@ -309,8 +310,8 @@ static PyObject *export_copy(struct bi_view *view, struct bi_context *context, c
 }
 
 /*
- * Exports a copy in host memory. The consumer's stream belongs to the device of the array, so it is not used for the
- * copy.
+ * Exports a copy in host memory, or raises UnsupportedError for another device and for copy=False. A stream of the
+ * consumer belongs to the device of the array, so the export of the copy ignores it.
  */
 static PyObject *export_elsewhere(struct bi_view *view, struct request *request)
 {
@@ -324,7 +325,7 @@ static PyObject *export_elsewhere(struct bi_view *view, struct request *request)
 		return PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
 				    device.device_type, device.device_id, own.device_type, own.device_id,
 				    request->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
-	/* Before the copy, which may be long. */
+	/* Refuses a type that DLPack does not have before the copy, which may take long. */
 	rc = bi_dtype_to_dlpack(bi_view_dtype(view), &type.code, &type.bits, &type.lanes, &err);
 	if (rc) {
 		strncat(err.message, " [D9]", sizeof(err.message) - strlen(err.message) - 1);
@@ -356,7 +357,7 @@ static PyObject *export_held(PyObject *self, struct request *request)
 	if (!view)
 		return NULL;
 	capsule = export_as_requested(view, request);
-	bip_release_view(view); /* after the export of a copy this may be the last reference */
+	bip_release_view(view); /* may be the last reference: another thread may have released the array */
 	return capsule;
 }
 
@@ -368,7 +369,7 @@ static int is_plain(const struct request *request)
 
 /*
  * Exports idle memory quickly: only the tensor takes a reference to the view. If work is pending or an error occurs,
- * export_held does the export, waits, and raises the error.
+ * calls export_held, which makes the memory ready or raises the error.
  */
 static PyObject *export_idle(PyObject *self, struct request *request)
 {

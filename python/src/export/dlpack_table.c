@@ -1,9 +1,9 @@
 /*
  * DLPack's table of C functions as a producer: the attribute `__dlpack_c_exchange_api__` of the type
  *
- * Consumers launch work on the stream that current_work_stream returns, without waiting. On CUDA this is the context
- * stream, and it becomes the home stream of exported memory. For host and OpenCL memory there is no such stream, so an
- * export waits for pending work.
+ * Consumers launch work on the stream that current_work_stream returns, without waiting. For CUDA memory this is the
+ * context stream, which becomes the home stream of exported memory. Host memory, pinned memory and OpenCL memory have
+ * no such stream, so an export waits for pending work.
  */
 #include "contexts.h"
 #include "dlpack_table.h"
@@ -76,8 +76,8 @@ static int is_ready(const struct bi_view *view)
 }
 
 /*
- * The function from_object of the table. For idle memory only the tensor takes a reference to the view. If work is
- * pending or an error occurs, export_pending waits or raises the error.
+ * The function from_object of the table. For idle memory that is not on CUDA, only the tensor takes a reference to the
+ * view. Otherwise, and after an error, calls export_pending, which makes the memory ready or raises the error.
  */
 static int from_object(void *object, struct bi_dl_managed_versioned **out)
 {
@@ -105,8 +105,8 @@ static int describe_view(const struct bi_view *view, struct bi_dl_tensor *out)
 }
 
 /*
- * Describes an array with pending work. The tensor borrows from the view, so it is valid only if the object still has
- * the view afterwards.
+ * Describes an array that is not ready, or raises the error. *out borrows from the view, so it is valid only if the
+ * object still has the view afterwards.
  */
 static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
 {
@@ -121,8 +121,8 @@ static int describe_pending(PyObject *object, struct bi_dl_tensor *out)
 }
 
 /*
- * The function describe_object of the table. For idle memory no reference is taken. If work is pending or an error
- * occurs, describe_pending waits or raises the error.
+ * The function describe_object of the table. For idle memory that is not on CUDA, takes no reference. Otherwise, and
+ * after an error, calls describe_pending, which makes the memory ready or raises the error.
  */
 static int describe_object(void *object, struct bi_dl_tensor *out)
 {
@@ -200,8 +200,8 @@ static int to_object(struct bi_dl_managed_versioned *tensor, void **out)
 /* Streams */
 
 /*
- * The function current_work_stream of the table. If the device cannot be opened, writes NULL and returns 0, because
- * callers ignore failures [X8].
+ * The function current_work_stream of the table. Writes NULL for a device without such a stream, and for a device that
+ * cannot be opened. Always returns 0, because callers ignore failures [X8].
  */
 static int current_work_stream(int32_t device_type, int32_t device_id, void **out)
 {
@@ -229,8 +229,8 @@ static int set_failure(void *error, set_error *set, const char *kind, const char
 }
 
 /*
- * Passes the text of the current exception to `set`, and clears the exception. Returns -1. The caller gets a text
- * instead of the exception, because the caller may not hold the GIL.
+ * Passes the text of the current exception to `set`, and clears the exception. Returns -1. An exception would be lost,
+ * because the caller of `allocate` need not hold the GIL.
  */
 static int set_failure_from_exception(void *error, set_error *set)
 {
@@ -243,7 +243,7 @@ static int set_failure_from_exception(void *error, set_error *set)
 	return rc;
 }
 
-/* Finds the context of a device. Takes the GIL, which the cache of contexts needs. */
+/* Finds the context of a device, CPU or CUDA. Takes the GIL, which the cache of contexts needs. */
 static int find_context(struct bi_dl_device device, struct bi_context **out, void *error, set_error *set)
 {
 	PyGILState_STATE state;

@@ -1,8 +1,9 @@
 /*
  * Exports: the protocols that a BufferInterface supports as a producer
  *
- * An export keeps a reference to the view, not to the object. If the protocol names a stream, the memory is ready on
- * that stream. Otherwise the calling thread waits for pending work.
+ * Tensors, exchange structures and array structs hold a reference to the view, unless the caller borrows. A Py_buffer
+ * also holds one to the object. Dictionaries hold none. If the export or the consumer names a stream, the memory is
+ * ready on that stream. Otherwise the calling thread waits for pending work, unless the caller opts out of order.
  */
 #ifndef BIP_EXPORT_EXPORT_H
 #define BIP_EXPORT_EXPORT_H
@@ -14,8 +15,8 @@ PyObject *bip_native_capsule(void); /* native.c: __buffer_interface_c__ */
 PyObject *bip_dlpack_capsule(void); /* dlpack_table.c: __dlpack_c_exchange_api__ */
 
 /*
- * Methods, getters and buffer functions of the type, with the signatures of CPython. The file that defines each is
- * behind it.
+ * Methods, getters and buffer functions of the type, with the signatures of CPython. A comment names the file that
+ * defines the function and the functions below it.
  */
 PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count); /* native.c: __buffer_interface__ */
 PyObject *bip_get_cuda_array_interface(PyObject *self, void *closure); /* cai.c */
@@ -29,7 +30,7 @@ void bip_releasebuffer(PyObject *self, Py_buffer *buffer);
 
 /*
  * dlpack.c: deletes a tensor of bi_dlpack_export that no consumer owns. The tensor may have the last reference to its
- * view. If the release of the view may wait, the GIL is dropped.
+ * view. Drops the GIL if the release of the view may wait.
  */
 void bip_delete_export(struct bi_dl_managed_versioned *tensor);
 

@@ -1,7 +1,7 @@
 /*
- * Writes formats of the buffer protocol (PEP 3118), as NumPy and the struct module read them
+ * Writes formats of the buffer protocol (PEP 3118), as NumPy reads them
  *
- * A structure is "T{...}". Every gap between fields is written as unnamed bytes.
+ * A structure is "T{...}". A gap between or behind fields is written as unnamed bytes.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static int write_simple(struct writer *out, struct bi_dtype dtype, const char *n
 		return append_formatted(out, "%s%u%s", order, dtype.item_size, letter);
 	if (dtype.type == BI_UNICODE)
 		return append_formatted(out, "%s%u%s", order, dtype.item_size / 4, letter);
-	/* NumPy writes its 64-bit types as 'l' and 'L' if long has 64 bits. */
+	/* The letters that NumPy writes: 'l' and 'L' for 64-bit types if long has 64 bits. */
 	if (sizeof(long) == 8 && !*order && (dtype.type == BI_INT64 || dtype.type == BI_UINT64))
 		letter = dtype.type == BI_INT64 ? "l" : "L";
 	return (*order && append_text(out, order)) || append_text(out, letter) ? -1 : 0;
@@ -130,8 +130,8 @@ static int write_field(struct writer *out, PyObject *field)
 }
 
 /*
- * Writes a structure. Each field has an explicit byte order, which also selects the standard sizes, and gaps are
- * fields. So a reader adds no padding.
+ * Writes a structure. Each field except 'c' has an explicit byte order, which also selects the standard sizes, and gaps
+ * are fields. So a reader adds no padding.
  */
 static int write_struct(struct writer *out, PyObject *list)
 {

@@ -14,7 +14,7 @@
 #include "export/pattern.h"
 
 /*
- * Message for a masked array. The protocols of host memory have no masks, so consumers would use the masked elements.
+ * Message for a masked array. The protocols of host memory have no masks, so a consumer would use the masked elements.
  */
 #define MASKED "the array is masked, and this protocol would lose its mask [H5]"
 
@@ -28,11 +28,11 @@ static int is_contiguous(const struct bi_view *view, char order)
 
 /* The buffer protocol */
 
-/* The data of an exported Py_buffer. It keeps the view, even if the array is released meanwhile. */
+/* The member `internal` of an exported Py_buffer. Owns a reference to the view, because the array may be released. */
 struct exported_buffer {
 	struct bi_view *view;
 	Py_ssize_t size; /* number of elements */
-	char *format; /* behind the strides; or NULL */
+	char *format; /* in the same allocation, behind the strides; or NULL */
 	Py_ssize_t dims[]; /* ndim extents, followed by ndim strides */
 };
 
@@ -100,7 +100,7 @@ static struct exported_buffer *export_buffer(struct bi_view *view, int flags)
 	return exported;
 }
 
-/* Fills in the shape and the strides. If the request is for no shape, the consumer sees one dimension. */
+/* Fills in the members that describe the elements. If the request is for no shape, the buffer has one dimension. */
 static void fill_layout(struct exported_buffer *exported, int flags, Py_buffer *buffer)
 {
 	int ndim = bi_view_ndim(exported->view);
@@ -240,7 +240,7 @@ PyObject *bip_get_array_interface(PyObject *self, void *Py_UNUSED(closure))
 
 /* __array_struct__ */
 
-/* The struct of __array_struct__, followed by what it points to. */
+/* The struct of __array_struct__, followed by its shape and strides. */
 struct exported_struct {
 	struct bip_array_struct array;
 	struct bi_view *view;
@@ -248,14 +248,14 @@ struct exported_struct {
 };
 
 /*
- * Returns true if the address of every element is a multiple of the largest power of two that divides the element size.
- * No type of that size needs a larger alignment.
+ * Returns true only if the address of every element is a multiple of the largest power of two up to 16 that divides the
+ * element size. No type of that size needs a larger alignment. Counts the strides of axes of one element as well.
  */
 static int is_aligned(const struct bi_view *view)
 {
 	uint64_t bits = (uintptr_t)bip_host_address(view);
 	uint64_t size = bi_view_dtype(view).item_size;
-	uint64_t alignment = size & (~size + 1); /* the largest power of two that divides size */
+	uint64_t alignment = size & (~size + 1);
 
 	for (int i = 0; i < bi_view_ndim(view); i++)
 		bits |= (uint64_t)bi_view_strides(view)[i];
@@ -332,7 +332,7 @@ static PyObject *struct_capsule(struct bi_view *view)
 	return capsule;
 }
 
-/* The struct has an int for the item size. */
+/* The item size of the struct is an int. */
 static int check_item_size(const struct bi_view *view)
 {
 	uint32_t size = bi_view_dtype(view).item_size;

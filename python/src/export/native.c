@@ -34,8 +34,8 @@ static int check_type(PyObject *object)
 }
 
 /*
- * Exports an array with pending work, or raises the error of an export. Drops the GIL, because the export may wait for
- * a device, or for the lock of memory that another thread holds while it waits.
+ * Exports an array that acquire_object cannot export, or raises the error. Drops the GIL, because the export may wait
+ * for a device, or for the lock of the memory, which another thread may hold while it waits for a device.
  */
 static int acquire_pending(PyObject *object, uint32_t wishes, struct bi_exchange *out)
 {
@@ -62,7 +62,7 @@ static int acquire_pending(PyObject *object, uint32_t wishes, struct bi_exchange
 
 /*
  * The function `acquire` of the table. Usually only the struct takes a reference to the view. If the export may block
- * or an error occurs, acquire_pending waits or raises the error.
+ * or an error occurs, calls acquire_pending, which waits or raises the error.
  */
 static int acquire_object(PyObject *object, uint32_t wishes, struct bi_exchange *out)
 {

@@ -3,7 +3,7 @@
 #include "object.h"
 #include "base/names.h"
 
-/* Returns a copy of the pattern, or NULL without an exception. Takes ownership of the pattern, which may be NULL. */
+/* Returns a copy of the pattern, or NULL without an exception. Takes ownership of the pattern. NULL has no copy. */
 static PyObject *copy_and_release(PyObject *pattern)
 {
 	PyObject *dict = pattern ? PyDict_Copy(pattern) : NULL;
@@ -31,8 +31,8 @@ PyObject *bip_copy_pattern(PyObject *self, int is_cuda)
 }
 
 /*
- * Returns true if no work is pending on the memory. bi_view_export is called for its effects: it marks the memory as
- * exported, and it fails in a forked child.
+ * Returns true if no work is pending on the memory and an export succeeds. Calls bi_view_export for its effects: it
+ * marks the memory as exported, and it fails for memory of a device in a forked child.
  */
 static int is_ready(const struct bi_view *view)
 {
@@ -54,8 +54,8 @@ PyObject *bip_copy_idle_pattern(PyObject *self, int is_cuda)
 }
 
 /*
- * Returns true if copies of the dictionary are independent. A dictionary with the list `descr` is refused: all copies
- * would share the list, and a consumer could change it.
+ * Returns true if the array was not released, and copies of the dictionary are independent. A dictionary with the list
+ * `descr` is refused, because all copies would share the list, and a consumer could change it.
  */
 static int can_be_pattern(const struct bip_object *self, PyObject *dict)
 {
@@ -83,7 +83,7 @@ static void keep_pattern_locked(struct bip_object *self, PyObject *dict, int is_
 		self->was_asked = 1;
 		return;
 	}
-	/* An allocation of Python 3.11 may run any code, which may release the array, or read its dictionary. */
+	/* An allocation of Python 3.11 may run any code, which may release the array, or export its dictionary. */
 	pattern = make_pattern(dict, is_cuda);
 	if (self->pattern || !self->view) {
 		Py_XDECREF(pattern);

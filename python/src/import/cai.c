@@ -26,10 +26,10 @@ struct members {
 	PyObject *dict;
 };
 
-/* The dictionary as struct bi_cai. `cai` borrows from the other members and from the values of the dictionary. */
+/* The dictionary as struct bi_cai. `cai` borrows from the other members. */
 struct description {
 	struct bi_cai cai;
-	PyObject *descr; /* text, a str, owned; or NULL */
+	PyObject *descr; /* the text of the fields, owned; or NULL */
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 };
 
@@ -57,8 +57,8 @@ static int member_of(const PyObject *key)
 }
 
 /*
- * Reads the whole dictionary in one pass, which saves an eighth of the time of an import. Returns 1, or 0 if a key is
- * not interned: such a key may be equal to a name and not be the same object.
+ * Reads the whole dictionary in one pass, which is faster than a look-up for each key. Returns 1, or 0 if a key is not
+ * an interned str: such a key may be equal to a name and not be the same object.
  */
 static int read_entries_locked(PyObject *dict, PyObject *values[MEMBERS])
 {
@@ -76,7 +76,7 @@ static int read_entries_locked(PyObject *dict, PyObject *values[MEMBERS])
 	return 1;
 }
 
-/* Calls read_entries_locked in the critical section of the dictionary. Runs no Python code. */
+/* Calls read_entries_locked. Returns 0 for a mapping that is not exactly a dict. Runs no Python code. */
 static int read_in_one_pass(PyObject *dict, PyObject *values[MEMBERS])
 {
 	int is_done;
@@ -135,7 +135,7 @@ static int read_version(const struct members *members, int32_t *out)
 	return 0;
 }
 
-/* Refuses a description that is no mapping. Versions 0 and 1 allow any mapping; later versions allow only a dict. */
+/* Refuses an object that is no mapping. check_dict refuses mappings that the version does not allow. */
 static int check_mapping(PyObject *dict)
 {
 	if (PyDict_Check(dict) ||
@@ -231,8 +231,9 @@ static int read_members(const struct members *members, struct description *out)
 }
 
 /*
- * Reads the attribute once. Returns 1, 0 if the object does not have the attribute, -1 with an exception. The caller
- * releases the members in each of these cases.
+ * Reads the attribute and the values of the dictionary. Returns 1, 0 if the object does not have the attribute, -1 with
+ * an exception. After -1, out->dict is NULL if getting the attribute raised. The caller releases the members in each of
+ * these cases.
  */
 static int read_attribute(PyObject *object, struct members *out)
 {
@@ -247,8 +248,8 @@ static int read_attribute(PyObject *object, struct members *out)
 }
 
 /*
- * The device of the last import, or -1. The next import tries this device first, and the library checks it against the
- * pointer. Querying the driver for the device before each import would take a third more time.
+ * The device of the last import, or -1. An import with check=True and without producer_stream tries this device first,
+ * which saves a query of the driver. The library refuses the device if the pointer does not belong to it.
  */
 static atomic_int last_device = -1;
 
@@ -261,7 +262,7 @@ static int ask_driver(const struct bi_cai *cai, int *ordinal, struct bi_error *e
 
 /*
  * Finds the device of the array. If neither the array nor its mask has elements, any device will do. The GIL is dropped
- * only for the first query, because that opens the driver.
+ * until an import has succeeded, because the first query opens the driver.
  */
 static int find_device(const struct bi_cai *cai, int *ordinal)
 {
@@ -288,7 +289,7 @@ struct outcome {
 	struct bi_error err;
 };
 
-/* Returns true if the dictionary has a handle as stream, not 1 or 2, and its mask, if any, has the same. */
+/* Returns true if the stream of the dictionary is a handle, not 1 or 2, and a mask, if any, has the same stream. */
 static int names_one_stream(const struct bi_cai *cai)
 {
 	const struct bi_cai *mask = cai->mask;
@@ -297,7 +298,10 @@ static int names_one_stream(const struct bi_cai *cai)
 	       (!mask || (mask->stream_kind == BI_CAI_STREAM_GIVEN && mask->stream == cai->stream));
 }
 
-/* Returns true if the process opts out of synchronisation. The library then ignores the stream of the dictionary. */
+/*
+ * Returns true if BI_CAI_SYNC=0 opts the process out of synchronisation. Contexts that were opened under this value
+ * ignore the stream of the dictionary.
+ */
 static int is_opted_out(void)
 {
 	const char *sync = getenv("BI_CAI_SYNC");
@@ -306,9 +310,9 @@ static int is_opted_out(void)
 }
 
 /*
- * Sets *out to the stream that the caller names, or to the stream of the dictionary if an object is behind it, which
- * the stream keeps alive then [C7]; else to NULL. The library uses *out for the mask as well, and does not opt out of
- * it.
+ * Sets *out to the argument producer_stream. Without the argument, sets *out to the stream object whose handle the
+ * dictionary names (bip_stream_behind), which *out keeps alive. If there is no such object, *out is NULL, and the
+ * library uses the stream of the dictionary. The library uses *out for the mask too, even with BI_CAI_SYNC=0.
  */
 static int find_stream(const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 		       struct bi_context *context, struct bi_stream **out)
@@ -354,13 +358,14 @@ static int read_streams_again(PyObject *owner, struct bi_cai *cai, struct bi_cai
 		       : 0;
 }
 
-/* Status beside 0 and -1: the second read of the attribute raised an exception. */
+/* Status beside 0 and -1: the second read of the attribute failed, with an exception. */
 #define PRODUCER_RAISED (-2)
 
 /*
  * Sets *out as find_stream does. CuPy names the current stream of the current device, which may be another device than
- * that of the array. So a stream that was read while another context was current is read again. Changes the streams of
- * `cai` and of its mask. Returns 0, or -1 or PRODUCER_RAISED with an exception.
+ * that of the array. So a stream that was read while another context was current is read again with the context of the
+ * array current. Then the streams of `cai` and of its mask are replaced. Returns 0, or -1 or PRODUCER_RAISED with an
+ * exception.
  */
 static int find_current_stream(struct bi_cai *cai, struct bi_cai *mask, const struct bip_request *request,
 			       PyObject *owner, struct bi_context *context, struct bi_stream **out)
@@ -380,7 +385,7 @@ static int find_current_stream(struct bi_cai *cai, struct bi_cai *mask, const st
 
 /*
  * Imports on one device. Returns 0 and writes the library's status to *outcome, or returns -1 or PRODUCER_RAISED with
- * an exception. The memory keeps a new reference to `owner`.
+ * an exception. After an import that succeeds, the memory keeps a new reference to `owner`.
  */
 static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 		     struct bip_found *found, struct outcome *outcome)
@@ -413,8 +418,9 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 }
 
 /*
- * Imports on the device of the last import. If that fails, imports on the device of the memory: the array, or the
- * stream object that is behind its stream, may belong to another device.
+ * Imports on the device of the last import, if last_device may be tried. If that fails, queries the driver for the
+ * device and imports there: the array or its stream may belong to another device than the last one. An exception of the
+ * producer's attribute is final.
  */
 static int import_anywhere(const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 			   struct bip_found *found)
@@ -441,7 +447,7 @@ static int import_anywhere(const struct bi_cai *cai, const struct bip_request *r
 	return 0;
 }
 
-/* Checks the object `mask`. `has_cai` is the result of read_attribute for it. A mask may have no mask. */
+/* Checks the mask `object`. `has_cai` is the result of read_attribute for it. Refuses a mask that has a mask itself. */
 static int check_mask(PyObject *object, int has_cai, const struct members *members)
 {
 	if (has_cai < 0)
@@ -452,7 +458,7 @@ static int check_mask(PyObject *object, int has_cai, const struct members *membe
 	return value_of(members, MASK) ? bip_refuse(bip_UnsupportedError, "the mask has a mask of its own [C3]") : 0;
 }
 
-/* Imports an array and its mask. The memories of both keep both objects alive. */
+/* Imports an array and its mask. Both objects are kept until both memories are released. */
 static int import_with_mask(PyObject *object, PyObject *mask_object, const struct members *mask_members,
 			    struct description *array, const struct bip_request *request, struct bip_found *found)
 {
@@ -512,8 +518,8 @@ int bip_import_cai(PyObject *object, const struct bip_request *request, struct b
 }
 
 /*
- * Imports by DLPack. If the object has a dictionary, a refusal that it makes good is no failure. `has_cai` is -1 if
- * getting the dictionary has raised.
+ * Imports by DLPack. `has_cai` is the result of read_attribute. If it is 1, an object whose __dlpack__ does not accept
+ * a stream is no failure, because the dictionary is tried next. If it is -1, DLPack's C table is not used.
  */
 static int import_dlpack_first(PyObject *object, const struct bip_request *request, int has_cai,
 			       struct bip_found *found)
@@ -529,8 +535,9 @@ static int import_dlpack_first(PyObject *object, const struct bip_request *reque
 }
 
 /*
- * Decides what follows an exception of the property. DLPack may describe what the dictionary cannot: PyTorch's property
- * raises KeyError for element types without a typestr. Otherwise the exception stays [C14].
+ * Decides what follows an exception of the property. __dlpack__ is tried if the type has it, because DLPack may
+ * describe what the dictionary cannot: PyTorch's property raises KeyError for element types without a typestr.
+ * Otherwise the exception stays [C14].
  */
 static int import_after_exception(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
@@ -558,7 +565,7 @@ int bip_import_cai_or_dlpack(PyObject *object, const struct bip_request *request
 
 	if (has_cai < 0)
 		rc = members.dict ? -1 : import_after_exception(object, request, found);
-	/* DLPack has no masks. */
+	/* A dictionary with a stream or a mask is imported itself, because DLPack has neither. */
 	if (!rc && !value_of(&members, STREAM) && !value_of(&members, MASK))
 		rc = import_dlpack_first(object, request, has_cai, found);
 	if (!rc && has_cai > 0)

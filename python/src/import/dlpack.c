@@ -1,14 +1,16 @@
 /*
  * DLPack as a consumer: the C table on the type, __dlpack__, and bare capsules
  *
- * With the table, the memory is ready on the producer's current stream, which becomes the home stream. With __dlpack__,
- * the argument `stream` is the context stream, and the producer makes it wait for its work [E10]. The argument is never
- * 0, which has two meanings, and never 2, which some producers refuse. A bare capsule names no stream, so its memory
- * counts as ready on the context stream.
+ * CUDA memory is ordered as follows, unless the caller gives producer_stream or sync=False. With the table, the memory
+ * is ready on the producer's current stream, which becomes the home stream. With __dlpack__, the argument `stream` is
+ * the context stream, and the producer makes this stream wait for its work [E10]. The argument is never 0, which has
+ * two meanings, and never 2, which some producers refuse. A bare capsule names no stream, so its memory counts as ready
+ * on the context stream.
  *
  * After a capsule is renamed, its tensor is deleted exactly once, also on failure [E3]. The object that exported the
- * tensor lives until the deleter has returned, because some tensors do not own their memory, and some deleters use the
- * object. A bare capsule has no such object.
+ * tensor is kept until the deleter has returned, because some tensors do not own their memory, and some deleters use
+ * the object. Nothing is kept for a bare capsule, whose object is not known, or for a tensor that this library
+ * exported.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,7 @@
 #include "base/names.h"
 #include "import/import.h"
 
-/* The handle of CUDA's legacy default stream. A producer may also name that stream by 0. */
+/* The handle of CUDA's legacy default stream. The function current_work_stream may also return NULL for this stream. */
 #define LEGACY 1
 
 /* Tensors */
@@ -49,12 +51,12 @@ static void delete_tensor(const struct tensor *tensor)
 	bip_put_back(raised);
 }
 
-/* A tensor that keeps the object which exported the producer's tensor. */
+/* A copy of the producer's tensor that also keeps the object which exported it. */
 struct kept_tensor {
 	union {
 		struct bi_dl_managed_versioned versioned;
 		struct bi_dl_managed plain;
-	} copy; /* of the producer's tensor, with a deleter of this file; manager_ctx is the kept_tensor */
+	} copy; /* has a deleter of this file; manager_ctx is the kept_tensor */
 	struct tensor producers;
 	PyObject *owner;
 };
@@ -77,8 +79,7 @@ static void delete_kept_plain(struct bi_dl_managed *tensor)
 	delete_kept(tensor->manager_ctx);
 }
 
-/* Replaces *tensor by one that keeps `owner` too. Returns -1 with an exception on failure; *tensor is unchanged then.
- */
+/* Replaces *tensor by a kept_tensor, which keeps `owner` too. On failure *tensor is unchanged. */
 static int keep_owner(struct tensor *tensor, PyObject *owner)
 {
 	struct kept_tensor *kept = malloc(sizeof(*kept));
@@ -101,10 +102,7 @@ static int keep_owner(struct tensor *tensor, PyObject *owner)
 	return 0;
 }
 
-/*
- * Returns the unversioned part of the tensor. Returns NULL with an exception for a major version with unknown members
- * [E2].
- */
+/* Returns the DLTensor inside. Returns NULL with an exception for an unknown major version [E2]. */
 static const struct bi_dl_tensor *check_version(const struct tensor *tensor)
 {
 	const struct bi_dl_managed_versioned *versioned = tensor->versioned;
@@ -135,7 +133,7 @@ static int raise_no_tensor(PyObject *capsule)
 	return -1;
 }
 
-/* Takes the tensor out of the capsule. Renaming the capsule transfers ownership of the tensor to this library [E3]. */
+/* Takes the tensor out of the capsule. Renaming the capsule transfers ownership of the tensor to the caller [E3]. */
 static int take_tensor(PyObject *capsule, struct tensor *out)
 {
 	*out = (struct tensor){ NULL, NULL };
@@ -185,8 +183,8 @@ static int is_own(const struct tensor *tensor)
 }
 
 /*
- * Refuses a cl_mem unless the caller trusts it (trust=True) or the tensor is an export of this library. The check comes
- * before any driver call, because the driver crashes on a number that is no cl_mem. `tensor` may be NULL.
+ * Refuses a cl_mem unless the caller trusts it (trust=True) or this library exported the tensor. The check comes before
+ * any driver call, because the driver crashes on a number that is no cl_mem. `tensor` is NULL before the export.
  */
 static int check_trust(const struct tensor *tensor, int device_type, const struct bip_request *request)
 {
@@ -199,8 +197,9 @@ static int check_trust(const struct tensor *tensor, int device_type, const struc
 }
 
 /*
- * Sets *out to the context for a tensor: `announced` if it is not NULL (the producer was given its stream), else the
- * context of the CUDA device or of the cl_mem. For an OpenCL tensor without memory it is any OpenCL context.
+ * Sets *out to the context for a tensor. `announced` is the context of the CUDA device that __dlpack_device__ returned,
+ * or NULL. If it is NULL, *out is the context of the CUDA device, of the cl_mem, or of the host. For an OpenCL tensor
+ * without memory *out is the context of the default OpenCL device.
  */
 static int open_place(const struct bi_dl_tensor *tensor, struct bi_context *announced, struct bi_context **out)
 {
@@ -236,7 +235,7 @@ static unsigned import_flags(const struct bip_request *request)
 	return flags;
 }
 
-/* Makes the view. Takes ownership of the tensor, also on failure. `stream` may be NULL. */
+/* Makes the view. Takes ownership of the tensor, also on failure. `stream` may be NULL. Returns 1, or -1. */
 static int make_view(const struct tensor *tensor, struct bi_context *context, struct bi_stream *stream,
 		     const struct bip_request *request, struct bip_found *found)
 {
@@ -262,7 +261,7 @@ static int make_view(const struct tensor *tensor, struct bi_context *context, st
 /* The function current_work_stream of a table. */
 typedef int work_stream(int32_t device_type, int32_t device_id, void **out);
 
-/* Wraps the producer's current stream. *out is owned. It is NULL if the producer works on the context stream. */
+/* Wraps the producer's current stream. *out stays NULL if the producer works on the context stream. */
 static int wrap_work_stream(work_stream *ask, const struct bi_dl_device *device, struct bi_context *context,
 			    struct bi_stream **out)
 {
@@ -281,8 +280,8 @@ static int wrap_work_stream(work_stream *ask, const struct bi_dl_device *device,
 }
 
 /*
- * Finds the stream that becomes the home stream. *out is owned, or NULL for the context stream. `ask` is NULL if there
- * is no table.
+ * Finds the stream that becomes the home stream. If *out is NULL, no stream is named. `ask` is NULL if there is no
+ * table.
  */
 static int find_home(const struct bi_dl_tensor *tensor, work_stream *ask, struct bi_context *context,
 		     const struct bip_request *request, struct bi_stream **out)
@@ -296,8 +295,8 @@ static int find_home(const struct bi_dl_tensor *tensor, work_stream *ask, struct
 }
 
 /*
- * Imports a tensor. Takes ownership of the tensor, also on failure. `owner` is the object that exported it, or NULL. A
- * tensor that this library exported keeps its memory itself.
+ * Imports a tensor. Takes ownership of the tensor, also on failure. `owner` is the object that exported the tensor, or
+ * NULL. A tensor that this library exported holds a reference to its memory, so it needs no owner. Returns 1, or -1.
  */
 static int import_tensor(struct tensor *tensor, PyObject *owner, struct bi_context *announced, work_stream *ask,
 			 const struct bip_request *request, struct bip_found *found)
@@ -322,8 +321,8 @@ static int import_tensor(struct tensor *tensor, PyObject *owner, struct bi_conte
 }
 
 /*
- * Decides what follows an exception of the producer. BufferError means that DLPack cannot describe the array, but the
- * buffer protocol may. Returns 0 without an exception if the next protocol is to be tried, or -1 with the exception.
+ * Decides what follows an exception of the producer. After BufferError, the array may still have the buffer protocol.
+ * Returns 0 without an exception if the next protocol is to be tried, or -1 with the exception.
  */
 static int try_next_protocol(PyObject *object, const struct bip_request *request)
 {
@@ -384,8 +383,8 @@ static int producer_orders(const struct bi_context *context, const struct bip_re
 }
 
 /*
- * Returns the argument `stream` for __dlpack__: on CUDA the handle of the context stream, or -1 if the caller takes
- * care of the order; otherwise None.
+ * Returns the argument `stream` for __dlpack__: on CUDA the handle of the context stream, or -1 if producer_orders is
+ * false; on other devices None.
  */
 static PyObject *stream_argument(const struct bi_context *context, const struct bip_request *request)
 {
@@ -412,8 +411,8 @@ static PyObject *call_with(PyObject *method, PyObject *stream, PyObject *version
 }
 
 /*
- * Returns true if the exception may be about an argument that the producer does not know. One of a subclass of
- * TypeError is not: pyarrow has such a class for arrays with nulls.
+ * Returns true if the exception may mean that the producer does not accept an argument. An exception of a subclass of
+ * TypeError does not mean that: pyarrow has such a class for arrays with nulls.
  */
 static int is_type_error(void)
 {
@@ -430,8 +429,8 @@ static int is_unknown_argument(const PyObject *result)
 
 /*
  * Calls __dlpack__. Older producers do not accept max_version, and some accept no keyword, so a call that fails with
- * TypeError is repeated with fewer arguments [E1]. The stream is left out only if the producer orders nothing behind
- * it: if it is None or -1 [E10].
+ * TypeError is repeated with fewer arguments [E1]. The argument stream is left out only if it is None or -1, because
+ * then the producer has nothing to order [E10].
  */
 static PyObject *call_method(PyObject *method, PyObject *stream, int is_ordered)
 {
@@ -446,7 +445,7 @@ static PyObject *call_method(PyObject *method, PyObject *stream, int is_ordered)
 	return capsule;
 }
 
-/* Calls __dlpack__ with a CUDA context current [E9]. `context` is NULL for other devices. */
+/* Calls __dlpack__ while the CUDA context `context` is current [E9]. `context` is NULL for other devices. */
 static PyObject *call_dlpack(PyObject *method, struct bi_context *context, const struct bip_request *request)
 {
 	PyObject *stream = stream_argument(context, request), *capsule;
@@ -464,8 +463,8 @@ static PyObject *call_dlpack(PyObject *method, struct bi_context *context, const
 }
 
 /*
- * Refuses a tensor on another device than __dlpack_device__ returned, because it was not ordered with the stream that
- * the producer was given. The device id of managed memory has no meaning and is not compared.
+ * Refuses a tensor on another kind of device, or on another CUDA device, than __dlpack_device__ returned: the producer
+ * was given a stream of the announced device. The device id of managed memory has no meaning and is not compared.
  */
 static int check_announced(const struct tensor *tensor, const struct bi_dl_device *announced)
 {
@@ -481,7 +480,9 @@ static int check_announced(const struct tensor *tensor, const struct bi_dl_devic
 		inside->device.device_type, inside->device.device_id, announced->device_type, announced->device_id);
 }
 
-/* `owner` is the object that gave the capsule, and `announced` is the device that it named. Both are NULL if unknown.
+/*
+ * Imports the tensor of a capsule. `owner` is the object that gave the capsule, and `announced` the device that the
+ * object named. Both are NULL for a bare capsule.
  */
 static int import_capsule(PyObject *capsule, PyObject *owner, const struct bi_dl_device *announced,
 			  struct bi_context *context, const struct bip_request *request, struct bip_found *found)
@@ -507,8 +508,9 @@ static void release_capsule(PyObject *capsule)
 }
 
 /*
- * Decides what follows a TypeError of a CUDA producer that was called with the argument `stream`. If it does not take
- * the argument, nothing orders its work behind the stream [E10]. Returns as try_next_protocol does.
+ * Decides what follows a TypeError of a CUDA producer that was called with the argument `stream`. If the producer does
+ * not accept the argument, nothing makes the stream wait for the producer's work [E10]. Returns as try_next_protocol
+ * does.
  */
 static int refuse_unordered(PyObject *object, const struct bip_request *request)
 {
@@ -531,8 +533,8 @@ static int refuse_unordered(PyObject *object, const struct bip_request *request)
 }
 
 /*
- * Calls __dlpack__ and imports the tensor into `context`, whose stream the producer was given. The cache may have
- * another context for the device by then.
+ * Calls __dlpack__ and imports the tensor. CUDA: the tensor is imported into `context`, whose stream the producer was
+ * given; after the call the cache may have another context for the device.
  */
 static int ask_and_import(PyObject *object, PyObject *method, const struct bi_dl_device *device,
 			  struct bi_context *context, const struct bip_request *request, struct bip_found *found)
@@ -571,7 +573,7 @@ static int import_by_method(PyObject *object, const struct bi_dl_device *device,
 
 /* The table */
 
-/* Returns the table of the type if its major version is known, else NULL without an exception. */
+/* Returns the first table of the type whose major version is known, or NULL without an exception. */
 static const struct bip_dlpack_table *find_table(PyTypeObject *type)
 {
 	PyObject *capsule = bip_type_attribute(type, bip_name.__dlpack_c_exchange_api__);
@@ -586,8 +588,8 @@ static const struct bip_dlpack_table *find_table(PyTypeObject *type)
 }
 
 /*
- * Refuses an array that requires a gradient. PyTorch's __dlpack__ refuses it, but its table does not: a write would be
- * missing in the gradients, and PyTorch may replace the memory.
+ * Refuses an array that requires a gradient, because a write would be missing in the gradients. PyTorch's __dlpack__
+ * refuses such an array, but PyTorch's table does not.
  */
 static int check_gradient(PyObject *object)
 {
@@ -605,8 +607,8 @@ static int check_gradient(PyObject *object)
 }
 
 /*
- * Decides what follows an exception of a table. A C++ exception becomes a RuntimeError whose text is a backtrace, so
- * __dlpack__ is called: it raises an exception for users, or exports the array.
+ * Decides what follows an exception of a table. A C++ exception of PyTorch becomes a RuntimeError whose text has a
+ * backtrace. So after RuntimeError __dlpack__ is called, which raises an exception for users, or exports the array.
  */
 static int import_after_exception(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
@@ -653,7 +655,7 @@ int bip_import_dlpack(PyObject *object, const struct bip_request *request, struc
 
 	if (PyCapsule_CheckExact(object))
 		return import_capsule(object, NULL, NULL, NULL, request, found);
-	/* A table does not look at all that a dictionary refuses. */
+	/* If __cuda_array_interface__ raised, a table may export an array that __dlpack__ refuses. */
 	table = request->cai_raised ? NULL : find_table(Py_TYPE(object));
 	if (table)
 		return import_by_table(object, table, request, found);

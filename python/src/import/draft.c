@@ -5,8 +5,9 @@
  * attributes, as in the first draft of the specification.
  *
  * `buffer` is an object with int_ptr, which is a cl_mem, or an object that int() accepts: a CUDA pointer, or a host
- * address if the attribute `backend` says so. An int is not accepted as a cl_mem, and as a command queue or a context
- * only from the method, because it cannot be checked, and a wrong number crashes the driver.
+ * address if the attribute `backend` says so. An int is not accepted as a cl_mem, because a wrong number crashes the
+ * driver and cannot be checked. An int is accepted as a command queue or a context only from the method or with
+ * trust=True.
  */
 #include <string.h>
 
@@ -26,7 +27,7 @@ struct draft {
 	PyObject *object; /* has the attributes */
 	int is_stated; /* 1: the method __buffer_interface__ returned the object */
 	PyObject *buffer, *offset, *shape, *strides, *typestr, *dtype;
-	const char *backend; /* text of the attribute `backend`, or NULL */
+	const char *backend; /* name of the backend that the attribute `backend` names; NULL: no attribute */
 	enum bi_handle_kind kind;
 	uint64_t handle;
 	int64_t byte_offset;
@@ -128,7 +129,7 @@ static int get_optional(PyObject *object, PyObject *name, PyObject **out)
 	return 0;
 }
 
-/* Reads the attributes. Returns 1, 0 or -1 as check_complete does. */
+/* Reads the required attributes. Returns 1, 0 or -1 as check_complete does. */
 static int read_attributes(PyObject *object, int is_named, struct draft *out)
 {
 	if (bip_attribute(object, bip_name.buffer, &out->buffer))
@@ -143,8 +144,8 @@ static int read_attributes(PyObject *object, int is_named, struct draft *out)
 }
 
 /*
- * If the exception says that NumPy cannot name the element type, clears it and returns 1. Otherwise returns 0. Beside a
- * typestr a missing name is no error.
+ * Clears an exception that may mean that the element type has no numpy.dtype, and returns 1. Returns 0 for any other
+ * exception. Beside a typestr a missing dtype is no error.
  */
 static int clear_unnamed_type(void)
 {
@@ -163,7 +164,7 @@ static int check_same(struct bi_dtype said, struct bi_dtype named, PyObject *typ
 			  bip_printable(dtype));
 }
 
-/* Reads typestr and dtype. The typestr is enough for simple types; a dtype beside it must agree. */
+/* Reads the typestr, and a dtype beside it, which must agree and may have fields. */
 static int read_both(PyObject *object, struct draft *draft, struct bi_dtype *out)
 {
 	struct bi_dtype named;
@@ -232,7 +233,7 @@ static int find_backend(PyObject *name, struct draft *out)
 	return bip_refuse(bip_InvalidArrayError, "backend is %R, not 'opencl', 'cuda' or 'host'", bip_printable(name));
 }
 
-/* Reads the attribute `backend`. If it is missing, an address is a CUDA pointer. */
+/* Reads the attribute `backend`. If it is missing or None, an address is a CUDA pointer. */
 static int read_backend(PyObject *object, struct draft *out)
 {
 	PyObject *name;
@@ -246,7 +247,7 @@ static int read_backend(PyObject *object, struct draft *out)
 	return rc;
 }
 
-/* int() reads a text, a float and the element of an array, none of which is an address. */
+/* Returns true for a text, a float or an array: int() may accept these objects, but they are no addresses. */
 static int is_no_address(PyObject *buffer)
 {
 	return PyUnicode_Check(buffer) || PyFloat_Check(buffer) ||
@@ -332,8 +333,8 @@ static int read_flags(PyObject *object, const struct bip_request *request, unsig
 }
 
 /*
- * Reads a command queue or a context: an object with int_ptr, or an int if the method returned the object, or if the
- * caller vouches for it. Returns 1, 0 for any other object, or -1 with an exception.
+ * Reads a command queue or a context: an object with int_ptr, or an int. An int is refused unless the method returned
+ * the object, or the caller trusts the int (trust=True). Returns 1, 0 for any other object, or -1 with an exception.
  */
 static int read_handle(const struct draft *draft, PyObject *value, const char *key, int trust, uint64_t *out)
 {
@@ -388,7 +389,7 @@ static int own_stream(const struct draft *draft, PyObject *stream, struct bi_con
 	return check_number(stream) ? -1 : bip_stream(stream, context, out);
 }
 
-/* Sets *out to the stream that the caller names, else to the stream that the producer names, else to NULL. */
+/* Sets *out to the stream of the caller, else to that of the producer. NULL: none is named, or sync=False. */
 static int find_stream(const struct draft *draft, const struct bip_request *request, struct bi_context *context,
 		       struct bi_stream **out)
 {
@@ -422,7 +423,7 @@ static int import_on(struct draft *draft, const struct bip_request *request, str
 	return rc;
 }
 
-/* Imports an array without elements as new memory: the address that the producer gives may be invalid. */
+/* Imports an array without elements as new memory, because the handle of the producer may be 0 or invalid. */
 static int import_empty(struct draft *draft, struct bi_context *context, struct bip_found *found)
 {
 	struct bi_memory *memory;
@@ -436,7 +437,9 @@ static int import_empty(struct draft *draft, struct bi_context *context, struct 
 	return bip_check(rc, &err, bip_raise_import);
 }
 
-/* A number without the attribute `backend` is a CUDA pointer. The message says so, because it may be meant otherwise.
+/*
+ * Finds the context of a number without the attribute `backend`, which is a CUDA pointer. The message says so, because
+ * the producer may have meant a cl_mem or a host address.
  */
 static int find_context_of_number(const struct draft *draft, struct bi_context **out)
 {
@@ -456,7 +459,7 @@ static int find_context_of_number(const struct draft *draft, struct bi_context *
 	return -1;
 }
 
-/* Reads the stream. The queue leads to the device that works on the memory, which may be any of the cl_context. */
+/* Reads the attribute `stream`. For a cl_mem, also reads the queue, because its device works on the memory. */
 static int read_stream(struct draft *draft, const struct bip_request *request)
 {
 	int trust = request->trust;
@@ -486,11 +489,14 @@ static int find_context_without_memory(const struct draft *draft, const struct b
 		rc = read_handle(draft, value, "context", request->trust, &native);
 	if (rc >= 0)
 		rc = native ? bip_context_native(backend.name, native, 0, out) : bip_context_open(backend.name, out);
-	Py_XDECREF(value); /* until then it keeps the native context */
+	Py_XDECREF(value); /* until here the object keeps the native context */
 	return rc < 0 ? -1 : 0;
 }
 
-/* Finds the context of CUDA memory. For an array without elements the driver is not queried for the address. */
+/*
+ * Finds the context of CUDA memory. For an array without elements, the attribute `device` names the device (without it:
+ * device 0), and the driver is not queried for the address.
+ */
 static int find_cuda_context(const struct draft *draft, int is_empty, struct bi_context **out)
 {
 	PyObject *value;
@@ -526,8 +532,9 @@ static int find_context(const struct draft *draft, int is_empty, const struct bi
 /* Agreement of attributes that state the same fact [B-4] */
 
 /*
- * Compares an attribute with its value. Takes ownership of `expected`; if it is NULL, an exception is set. An attribute
- * that is no number belongs to another package, unless the method returned the object.
+ * Compares the attribute `name`, or its int_ptr, with `expected`. Takes ownership of `expected`; if it is NULL, keeps
+ * the exception that is set. An attribute that is neither a number nor a tuple is ignored, because other packages use
+ * these names, unless the method returned the object.
  */
 static int compare(const struct draft *draft, PyObject *name, PyObject *expected)
 {
@@ -574,8 +581,8 @@ static int refuse_device(PyObject *device)
 }
 
 /*
- * Replaces the context by that of the device (platform, ordinal), if the cl_context has this device. The queue of a
- * producer has precedence. Numbers of -1 are not known.
+ * Replaces *context by the context of the device (platform, ordinal). If the producer names a queue, *context is not
+ * replaced. Refuses a device that the cl_context does not have. A negative number is not known and fits each device.
  */
 static int choose_device(const struct draft *draft, PyObject *pair, struct bi_context **context)
 {
@@ -615,7 +622,7 @@ static int check_opencl_device(const struct draft *draft, struct bi_context **co
 	return rc;
 }
 
-/* Checks device and context. Replaces *context by that of the device that the producer names. */
+/* Checks `device`, `context` and, on the host, `host_pointer`. OpenCL: may replace *context as choose_device does. */
 static int check_place(const struct draft *draft, struct bi_context **context)
 {
 	if (draft->kind == BI_HANDLE_HOST)

@@ -1,7 +1,7 @@
 /*
  * Reads formats of the buffer protocol (PEP 3118), as the struct module, NumPy, ctypes and Cython write them
  *
- * A format is one simple type (a letter such as "f", not a typestr), a count of them ("2h"), a structure "T{...}", or
+ * A format is one simple type (a letter such as "f"), a simple type with a count ("2h"), a structure "T{...}", or
  * several types, which form a structure. A structure is converted to a descr list, and the list to the text that the
  * library reads. Gaps become fields without a name.
  */
@@ -12,14 +12,14 @@
 #include "base/errors.h"
 #include "base/shapes.h"
 
-/* The most levels of nested structures. The library reads as many in descr texts. */
+/* The most levels of nested structures. The library reads as many nested lists in a descr text. */
 #define DEPTH 32
 
 struct code {
 	uint8_t is_known;
 	uint8_t is_counted; /* 1: a count before the letter is a length in units, not a number of elements */
 	uint8_t standard; /* enum bi_type in standard mode; BI_TYPE_COUNT: standard mode does not have the letter */
-	struct bi_dtype native; /* type in native mode; item size 0: the count is the size */
+	struct bi_dtype native; /* type in native mode; item size 0: a count is the size ('c': 1 byte) */
 };
 
 #define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
@@ -60,7 +60,7 @@ struct reader {
 struct item {
 	struct bi_dtype dtype;
 	PyObject *fields; /* descr list of a structure, owned; NULL for a simple type */
-	int64_t align; /* alignment in bytes; used in native mode only */
+	int64_t align; /* alignment in bytes; used only in the order '@' */
 	int64_t nbytes; /* bytes of the item with all axes */
 	int is_padding;
 	int ndim;
@@ -161,7 +161,7 @@ static int64_t alignment(struct bi_dtype dtype)
 	}
 }
 
-/* Reads the letter of a type. "Zf" and "Zd" are the complex types. Returns its entry in the table of letters. */
+/* Reads the letter of a type; "Zf" is read as F, and "Zd" as D. Returns the entry of the letter in `codes`, or NULL. */
 static const struct code *read_letter(struct reader *in)
 {
 	int is_complex = accept(in, 'Z');
@@ -230,7 +230,7 @@ static int read_item(struct reader *in, int depth, struct item *item)
 		return -1;
 	item->nbytes = item->dtype.item_size;
 	for (int i = 0; i < item->ndim; i++) {
-		/* This product cannot overflow: both factors are below 2^32. */
+		/* This product cannot overflow: item->nbytes is below 2^32, and the extent is below 2^31. */
 		if (item->nbytes * item->shape[i] > UINT32_MAX) {
 			Py_CLEAR(item->fields);
 			return refuse_format(in, "an item of more than 4294967295 bytes");
@@ -272,8 +272,8 @@ static PyObject *type_of(const struct item *item)
 }
 
 /*
- * Appends a field to a descr list. Takes ownership of the field, also on failure. If the field is NULL, an exception is
- * set, and -1 is returned.
+ * Appends a field to a descr list. Takes ownership of the field, also on failure. If the field is NULL, keeps the
+ * exception that is set and returns -1.
  */
 static int append_entry(PyObject *list, PyObject *field)
 {
@@ -283,7 +283,7 @@ static int append_entry(PyObject *list, PyObject *field)
 	return rc;
 }
 
-/* The fields of a structure that were read so far, and the gap of unnamed bytes behind them. */
+/* The fields of a structure that have been read, and the gap of unnamed bytes behind them. */
 struct fields {
 	PyObject *list;
 	int64_t nbytes; /* bytes of the fields and the gap */
@@ -302,7 +302,7 @@ static int append_gap(struct fields *fields)
 	return append_entry(fields->list, Py_BuildValue("(ss)", "", type));
 }
 
-/* Adds the bytes of a field. In native mode, adds the gap before the field that its alignment requires. */
+/* Adds the bytes of a field. In the order '@', first adds the gap that the alignment of the field requires. */
 static int add_bytes(struct fields *fields, const struct reader *in, int64_t align, int64_t nbytes)
 {
 	int64_t gap = in->order == '@' ? -fields->nbytes & (align - 1) : 0;
@@ -330,8 +330,8 @@ static int append_field(struct fields *fields, const struct reader *in, const st
 }
 
 /*
- * Reads a field, and raises *align to its alignment. If `number` is not NULL, fields have no names in the format, and
- * the field is named f and *number, which grows by 1. This is what NumPy does.
+ * Reads a field. In the order '@', raises *align to the alignment of the field. If `number` is not NULL, the format has
+ * no names: a field that is not padding is named f and *number, as in NumPy, and *number grows by 1.
  */
 static int read_field(struct reader *in, int depth, struct fields *fields, int *number, int64_t *align)
 {
@@ -382,8 +382,9 @@ static int read_struct(struct reader *in, int depth, struct item *item)
 }
 
 /*
- * A format with fewer bytes than the element is refused. ctypes omits gaps in its formats, and the omitted gaps may be
- * anywhere. NumPy reads the fields of a structure from ctypes itself; a union has fields that overlap.
+ * Refuses a format whose size differs from that of the element. Some versions of ctypes omit the gaps of a structure,
+ * and the format does not tell where they were. NumPy reads such fields from the ctypes class. The format of a union is
+ * "B", whatever its size.
  */
 static int check_size(const struct reader *in, const struct item *item, Py_ssize_t itemsize)
 {
@@ -435,8 +436,8 @@ static int read_whole(struct reader *in, struct item *item)
 }
 
 /*
- * Reads a format that is one letter in native order, as most formats are. Returns 1 with the type in *out, or 0 for any
- * other format, whether valid or not.
+ * Reads a format that is one letter in native order, as most formats are. Returns 1 with the type in *out. Returns 0
+ * for any other format, for the letters c, s, w and x, and if the size differs from `itemsize`.
  */
 static int read_one_letter(const char *format, Py_ssize_t itemsize, struct bi_dtype *out)
 {

@@ -5,9 +5,9 @@
 #include "extension.h"
 
 /*
- * Reads a format as the struct module and NumPy write it: one simple type ("f", "<i") or a structure ("T{...}"). NULL
- * means "B". For a structure *descr is a new str with the fields, otherwise NULL. Raises InvalidArrayError for other
- * formats, and if the size differs from `itemsize` (bytes).
+ * Reads a format: one simple type ("f", "<i"), several lanes of a simple type ("2h"), a structure ("T{...}"), or
+ * several types ("hQ"), which are read as a structure. NULL means "B". For a structure *descr is a new str with the
+ * fields, otherwise NULL. Raises InvalidArrayError for other formats, and if the size differs from `itemsize` (bytes).
  */
 int bip_format_read(const char *format, Py_ssize_t itemsize, struct bi_dtype *out, PyObject **descr);
 

@@ -2,8 +2,9 @@
  * Host memory as a consumer: the buffer protocol (PEP 3118), __array_interface__ and __array_struct__
  *
  * Some exporters count the users of their buffers: a bytearray with users cannot grow, a memoryview with users cannot
- * be released. The imported memory keeps a counted buffer, and returns it to the exporter when the memory is released.
- * For other exporters the memory keeps the object.
+ * be released. So memory that is imported by the buffer protocol keeps the Py_buffer, and returns it to the exporter
+ * when the memory is released. After the other imports of this file, and that of ndarray.c, the memory keeps the
+ * object.
  */
 #include <string.h>
 
@@ -40,7 +41,7 @@ static int read_shape(const Py_buffer *buffer, int64_t shape[BI_MAX_NDIM], int64
 	return buffer->suboffsets ? refuse_suboffsets(buffer) : 0;
 }
 
-/* Refuses a buffer that has less bytes than its elements. The shape may be negative; the layout refuses that later. */
+/* Refuses a buffer that has fewer bytes than its elements. The layout refuses a negative extent later. */
 static int check_length(const Py_buffer *buffer)
 {
 	Py_ssize_t needed = buffer->itemsize;
@@ -58,7 +59,7 @@ static int check_length(const Py_buffer *buffer)
 			  buffer->len, buffer->itemsize);
 }
 
-/* Completes the layout. A buffer without strides is in C order. */
+/* Fills in the rest of the layout: ndim, offset, descr, and strides in C order if the buffer has no strides. */
 static int complete_layout(const Py_buffer *buffer, PyObject *descr, struct bi_layout *layout)
 {
 	layout->ndim = buffer->ndim;
@@ -69,8 +70,8 @@ static int complete_layout(const Py_buffer *buffer, PyObject *descr, struct bi_l
 }
 
 /*
- * Returns the array of NumPy that exported a structured buffer, borrowed, or NULL. The formats that NumPy writes lack
- * the padding at the end of a structure.
+ * Returns the NumPy array that exported a structured buffer, borrowed, or NULL. The type is then read from the array,
+ * because the formats that NumPy writes lack the padding at the end of a structure.
  */
 static PyObject *find_structured_array(const Py_buffer *buffer)
 {
@@ -84,8 +85,8 @@ static PyObject *find_structured_array(const Py_buffer *buffer)
 }
 
 /*
- * Reads the attribute dtype of an array. Its elements have `item_size` bytes; the attribute may have been set since the
- * array was exported.
+ * Reads the attribute dtype of an array. Refuses a type whose size is not `item_size`, the size of the exported
+ * elements: the attribute was set after the export.
  */
 static int read_dtype(PyObject *dtype, Py_ssize_t item_size, struct bi_dtype *out, PyObject **descr)
 {
@@ -113,7 +114,7 @@ static int read_type_of_buffer(const Py_buffer *buffer, struct bi_dtype *out, Py
 	return rc;
 }
 
-/* Reads the layout of a buffer. *descr is a new str from which the layout borrows, or NULL. */
+/* Reads the layout of a buffer, which borrows from *descr. The caller releases *descr, also on failure. */
 static int read_buffer(const Py_buffer *buffer, struct bi_layout *layout, PyObject **descr)
 {
 	*descr = NULL;
@@ -123,10 +124,7 @@ static int read_buffer(const Py_buffer *buffer, struct bi_layout *layout, PyObje
 	return complete_layout(buffer, *descr, layout);
 }
 
-/*
- * Imports a buffer. The memory keeps it, because the exporter may count its users. Takes ownership of the buffer, also
- * on failure. Returns 1, or -1 with an exception.
- */
+/* Imports a buffer. Takes ownership of the buffer, also on failure. Returns 1, or -1 with an exception. */
 static int keep_buffer(Py_buffer *buffer, struct bip_found *found)
 {
 	struct bi_layout layout;
@@ -142,8 +140,8 @@ static int keep_buffer(Py_buffer *buffer, struct bip_found *found)
 }
 
 /*
- * Imports an array whose element type has no letter in the buffer protocol, such as bfloat16. Reads its `dtype` and its
- * __array_struct__.
+ * Imports an array whose element type has no letter in the buffer protocol, such as bfloat16. Reads the attributes
+ * `dtype` and __array_struct__. Returns 1, or -1 with an exception.
  */
 static int import_typed(PyObject *object, struct bip_found *found);
 
@@ -170,7 +168,7 @@ static int import_exported(PyObject *object, struct bip_found *found)
 	Py_buffer *buffer = bip_borrow_buffer(object, PyBUF_FULL_RO);
 
 	if (buffer) {
-		/* An exporter that names no owner is the owner. Its bf_releasebuffer is called at the release. */
+		/* PyBuffer_Release calls bf_releasebuffer of the member obj, which an exporter may have left NULL. */
 		if (!buffer->obj)
 			buffer->obj = Py_NewRef(object);
 		return keep_buffer(buffer, found);
@@ -192,7 +190,7 @@ int bip_refuse_masked(PyObject *object)
 	Py_DECREF(on_type);
 	if (bip_attribute(object, bip_name.mask, &mask))
 		return -1;
-	/* ValueError means that the mask is an array with several elements. Such a mask counts as a mask. */
+	/* PyObject_IsTrue raises ValueError for an array with several elements, which counts as a mask. */
 	if (mask && mask != Py_None)
 		is_masked = PyObject_IsTrue(mask);
 	Py_XDECREF(mask);
@@ -208,7 +206,7 @@ int bip_refuse_masked(PyObject *object)
 
 int bip_is_numpy_scalar(const PyTypeObject *type)
 {
-	/* Most types with a buffer derive from object alone. */
+	/* This test is enough for most types with a buffer: they derive from object directly. */
 	if (type->tp_base == &PyBaseObject_Type)
 		return 0;
 	/* Types that were not made ready have no tp_mro. */
@@ -219,8 +217,9 @@ int bip_is_numpy_scalar(const PyTypeObject *type)
 }
 
 /*
- * Makes the array of a scalar read-only if it is a copy, because nobody sees what is written to a copy. The array of a
- * structured scalar is a view of the scalar's memory, and has a base.
+ * Makes the view read-only if the array is a copy of the scalar, because writes to a copy do not reach the scalar. The
+ * array of a structured scalar is no copy: it uses the scalar's memory, and has a base. Returns 1, or -1 with an
+ * exception.
  */
 static int protect_copy(PyObject *array, struct bip_found *found)
 {
@@ -233,8 +232,8 @@ static int protect_copy(PyObject *array, struct bip_found *found)
 }
 
 /*
- * Imports the array without axes that NumPy makes of a scalar. The buffer of the scalar itself loses the type: a
- * datetime64 is eight bytes, and a structured scalar has no fields.
+ * Imports the array without axes that NumPy makes of a scalar. The buffer of the scalar itself may have another type: a
+ * datetime64 is eight bytes, and the format of a packed structure reads as that of an aligned one.
  */
 static int import_scalar(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
@@ -265,7 +264,7 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 		return rc;
 	if (bip_is_numpy_scalar(Py_TYPE(object)))
 		return import_scalar(object, request, found);
-	/* A class that Python code defines may have a mask that its buffer does not show. */
+	/* A class that Python code defines, a heap type, may have a mask that is missing in its buffer. */
 	if (PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && bip_refuse_masked(object))
 		return -1;
 	return import_exported(object, found);
@@ -276,7 +275,7 @@ int bip_import_buffer(PyObject *object, const struct bip_request *request, struc
 /* The contents of the dictionary __array_interface__. */
 struct description {
 	struct bi_layout layout;
-	PyObject *descr; /* text, a str, owned; or NULL */
+	PyObject *descr; /* the text of the fields, owned; or NULL */
 	uint64_t address;
 	int64_t offset; /* bytes into `data`; used if `data` is a buffer */
 	int readonly;
@@ -284,8 +283,8 @@ struct description {
 };
 
 /*
- * Reads a value of the dictionary. *out is a new reference. It is NULL if the value is None or the key is missing. A
- * missing or None value that is required is an error.
+ * Reads a value of the dictionary. *out is a new reference. It is NULL if the value is None or the key is missing; if
+ * the value is required, this is KeyError.
  */
 static int get_value(PyObject *dict, PyObject *key, int required, PyObject **out)
 {
@@ -340,7 +339,8 @@ done:
 }
 
 /*
- * Reads the key "data": an address, or an object with a buffer. If the key is missing, `object` itself has the buffer.
+ * Reads the key "data": a tuple with the address, or an object with a buffer. If the key is missing or None, `object`
+ * itself has the buffer.
  */
 static int read_data(PyObject *object, PyObject *dict, struct description *out)
 {
@@ -379,7 +379,7 @@ static int check_no_mask(PyObject *dict)
 	return bip_refuse(bip_UnsupportedError, "__array_interface__ has a mask, which would be lost [H5]");
 }
 
-/* Computes the address of the first element, and checks that all elements lie inside the buffer. */
+/* Computes the address of element [0, ..., 0]. Checks that the buffer is contiguous and contains all elements. */
 static int locate_in_buffer(const Py_buffer *buffer, struct description *array)
 {
 	int64_t first, end;
@@ -424,7 +424,7 @@ static int import_dict(PyObject *object, PyObject *dict, struct bip_found *found
 		goto done;
 	if (array.data)
 		rc = import_from_buffer(object, &array, found);
-	else if ((owner = PyTuple_Pack(2, object, dict))) /* the dictionary of a NumPy scalar owns the elements */
+	else if ((owner = PyTuple_Pack(2, object, dict))) /* a NumPy scalar's dictionary keeps the elements */
 		rc = bip_wrap_host(array.address, array.readonly, &array.layout, owner, &found->view);
 done:
 	Py_XDECREF(owner);
@@ -474,7 +474,7 @@ static const struct bip_array_struct *read_capsule(PyObject *capsule)
 	return array;
 }
 
-/* Reads the element type from the members typekind, itemsize and flags. */
+/* Reads the element type from the members typekind, itemsize, flags and descr. */
 static int read_struct_type(const struct bip_array_struct *array, struct bi_dtype *out, PyObject **descr)
 {
 	int is_native = (array->flags & BIP_ARRAY_NOT_SWAPPED) != 0;
@@ -493,8 +493,8 @@ static int read_struct_type(const struct bip_array_struct *array, struct bi_dtyp
 }
 
 /*
- * Imports an array by its struct. `dtype` is the attribute dtype of the array, which describes more types than the
- * struct; or NULL.
+ * Imports an array by its struct. `dtype` is NULL, or the attribute dtype of the array, which describes more types than
+ * the struct.
  */
 static int import_struct(const struct bip_array_struct *array, PyObject *dtype, int is_readonly, PyObject *owner,
 			 struct bip_found *found)
@@ -509,7 +509,7 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 		shape[i] = array->shape[i];
 		strides[i] = array->strides ? array->strides[i] : 0;
 	}
-	/* The types of dates and objects are read from the struct, because the message then names them. */
+	/* For dates and objects the struct is read, because the message of the refusal then has their typestr. */
 	if (dtype && !strchr("MmO", array->typekind))
 		rc = read_dtype(dtype, array->itemsize, &type, &descr);
 	else
@@ -524,8 +524,8 @@ static int import_struct(const struct bip_array_struct *array, PyObject *dtype, 
 }
 
 /*
- * Sets *out to 1 if the array is read-only, else to 0. NumPy clears the flags in the struct of a structured type, so
- * the flags of a NumPy array that seems read-only are read from the array itself.
+ * Sets *out to 1 if the array is read-only, else to 0. NumPy clears the flags in the struct of a structured type. So if
+ * the struct of a NumPy array lacks the flag for writing, the flags of the array itself are read.
  */
 static int read_readonly(PyObject *object, const struct bip_array_struct *array, int *out)
 {

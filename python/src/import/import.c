@@ -100,8 +100,8 @@ static int apply_writable(int writable, struct bip_found *found)
 }
 
 /*
- * Makes the memory ready on a stream. Drops the GIL if work is pending, because another thread that waits for a device
- * may hold the lock of the memory.
+ * Makes the stream wait for the work on the memory. Drops the GIL if work is pending, because another thread that waits
+ * for a device may hold the lock of the memory.
  */
 static int acquire_view(const struct bi_view *view, struct bi_stream *stream)
 {
@@ -153,7 +153,7 @@ static int replace_view(struct bi_view **view, unsigned flags, PyObject *stream)
 	bi_stream_release(on);
 	if (rc)
 		return -1;
-	/* The copy must have read the view: a producer that named no stream cannot find out when that happens. */
+	/* Waits until the copy has read the view: nothing orders a producer that named no stream after the copy. */
 	if (!stream && flags & BIP_WAIT_AT_EXIT)
 		rc = bip_wait_for(*view, 0);
 	bip_release_view(*view);

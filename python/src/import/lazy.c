@@ -3,14 +3,14 @@
  *
  * PyTorch conjugates and negates lazily: x.conj() and x.conj().imag share the memory of x, and only a flag of the
  * tensor says that each element is conjugated or negated when it is read. Neither the CUDA Array Interface nor DLPack
- * has such a flag, and PyTorch's dictionary and its DLPack table export these tensors as if they had none.
+ * has such a flag, and PyTorch's dictionary and DLPack table export these tensors as if the flag were not set.
  */
 #include "import/import.h"
 #include "lifetime.h"
 #include "base/errors.h"
 #include "base/names.h"
 
-/* Calls a method without arguments. Returns its truth, 0 if there is no such method, or -1 with an exception. */
+/* Calls a method without arguments. Returns the truth of the result, 0 without the method, or -1 with an exception. */
 static int ask(PyObject *object, PyObject *name)
 {
 	PyObject *method, *answer;

@@ -3,7 +3,7 @@
  * (buffer_interface/python.h)
  *
  * The import of a BufferInterface shares its view. From an object of another type, the exchange structure is acquired
- * and imported into the context that it names.
+ * and imported into the context that the structure names.
  */
 #include "contexts.h"
 #include "lifetime.h"
@@ -39,8 +39,8 @@ static int follow_producer(struct bi_view *view, const struct bip_request *reque
 }
 
 /*
- * Gets the mask. Called before the view is read: another thread may release the array in between, and then the view is
- * missing and the import fails.
+ * Gets the mask; refuses a mask that would be lost. Called before the view is read: if another thread releases the
+ * array in between, the view is missing and the import fails. In the other order the mask would be missing.
  */
 static int hold_mask(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
@@ -73,8 +73,8 @@ static int import_own(PyObject *object, const struct bip_request *request, struc
 /* Objects of other types */
 
 /*
- * Finds the context of an OpenCL struct. If the struct names a queue, the queue leads to the device that works on the
- * memory; this may be another device of the context than device_id.
+ * Finds the context of a struct with OpenCL memory. If the struct names a queue, uses the device of the queue, because
+ * this device works on the memory. It may be another device of the cl_context than device_id.
  */
 static int find_native_context(const struct bi_exchange *exchange, const char *name, struct bi_context **out)
 {
@@ -112,7 +112,7 @@ static int import_struct(struct bi_exchange *exchange, const struct bip_request 
 		return bip_refuse(bip_InvalidArrayError, "the structure has version %u.%u, not %u.%u",
 				  exchange->version >> 16, exchange->version & 0xffff, BI_ABI_VERSION >> 16,
 				  BI_ABI_VERSION & 0xffff);
-	/* A producer writes at most the size that the caller gives. */
+	/* A producer does not change struct_size (B-8). */
 	if (exchange->struct_size != sizeof(*exchange))
 		return bip_refuse(bip_InvalidArrayError, "struct_size is %u, not %zu as the caller's",
 				  exchange->struct_size, sizeof(*exchange));
@@ -158,7 +158,10 @@ static int import_foreign(PyObject *object, const struct bi_python_api *api, con
 	return 1;
 }
 
-/* A table of an unknown version is an error only with protocol='native'. Otherwise the next protocol is tried. */
+/*
+ * A table that is too short or of an unknown version is an error only with protocol='native'. Otherwise the next
+ * protocol is tried (B-45).
+ */
 int bip_import_native(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
 	const struct bi_python_api *api;

@@ -1,11 +1,11 @@
 /*
  * Plain NumPy arrays of numbers, read from their members
  *
- * The buffer protocol is slow for NumPy, because NumPy writes a format: that takes longer than the rest of an import.
- * The members of numpy.ndarray are part of NumPy's binary interface; macros such as PyArray_DATA read them. This file
- * is compiled without NumPy, and does not import it. The members of the first array of numbers are compared with its
- * __array_struct__. If they differ, the buffer protocol is used from then on. Only an array of numbers is compared:
- * NumPy writes wrong flags into the __array_struct__ of a structured array.
+ * The buffer protocol is slow for NumPy arrays, because NumPy writes a format. The members of numpy.ndarray are part of
+ * NumPy's binary interface: extensions read them, for example by PyArray_DATA. This file is compiled without NumPy, and
+ * does not import NumPy. The members of the first array of numbers are compared with its __array_struct__. If they
+ * differ, the buffer protocol is used from then on. Only an array of numbers is compared: NumPy writes wrong flags into
+ * the __array_struct__ of a structured array.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static const struct bi_dtype types[] = {
 	[23] = { 2, 1, BI_FLOAT16, 0 },
 };
 
-/* The type numpy.ndarray, after its members were found at the expected places. */
+/* The type numpy.ndarray; NULL until its members have been found at the expected places. */
 static _Atomic(PyTypeObject *) known;
 static atomic_int has_other_members; /* 1: the members of numpy.ndarray are at other places */
 
@@ -97,7 +97,10 @@ static int members_agree(const struct ndarray *array, const struct bip_array_str
 			   memcmp(array->strides, described->strides, nbytes) == 0);
 }
 
-/* Compares the members of the first array of numbers with its __array_struct__, and stores the result. */
+/*
+ * If the object is an array of numbers, compares its members with its __array_struct__, and stores the result. A
+ * failure to get __array_struct__ counts as a difference.
+ */
 static void check_first_array(PyObject *object)
 {
 	PyTypeObject *type = Py_TYPE(object);

@@ -10,15 +10,16 @@
 
 /*
  * The protocols in the order in which they are tried. The first describe most of an array, the last describe least.
- * This is the only list of protocols; the argument `protocol` takes its names from here.
+ * import_in_order has another order for a memoryview and for arrays of NumPy. The argument `protocol` accepts the names
+ * of this table.
  *
  * The CUDA Array Interface and DLPack share a place, because the dictionary may be read only once [C14]. The dictionary
- * comes first if it names a stream, because then nothing has to be waited for, or a mask, which DLPack does not have.
- * Otherwise DLPack comes first.
+ * comes first if it names a stream, which becomes the home stream, or a mask, which DLPack does not have. Otherwise
+ * DLPack comes first.
  */
 struct bip_protocol {
 	const char *name;
-	PyObject **attribute; /* the name of the attribute that its producers have; NULL: there is no such attribute */
+	PyObject **attribute; /* attribute by which bip_has_protocol finds the protocol; NULL: none */
 	bip_importer *importer; /* used if protocol= names the protocol */
 	bip_importer *in_order; /* used if protocol= is not given; NULL: the importer of the entry above tries this
 				   protocol too */
@@ -35,7 +36,7 @@ static const struct bip_protocol order[] = {
 	{ "array_interface", &bip_name.__array_interface__, bip_import_array_interface, bip_import_array_interface },
 };
 
-/* Returns the names as a str for messages: "'native', 'pyopencl' ...". */
+/* Returns the names as a str for messages: "'native', 'pyopencl', ...". */
 static PyObject *list_names(void)
 {
 	PyObject *text = PyUnicode_FromFormat("'%s'", order[0].name);
@@ -79,12 +80,12 @@ int bip_has_protocol(PyTypeObject *type)
 	return 0;
 }
 
-/* The type numpy.ndarray, owned until the process ends; NULL until it is needed. */
+/* The type numpy.ndarray, owned until the process ends; NULL until load_ndarray has stored it. */
 static _Atomic(PyTypeObject *) known;
 
 /*
- * Stores numpy.ndarray and returns it. If several threads do so, the type of the first is stored. Returns NULL without
- * an exception if NumPy has not been imported.
+ * Stores numpy.ndarray and returns it, borrowed. If several threads do so, all return the type that the first has
+ * stored. Returns NULL without an exception if NumPy has not been imported.
  */
 static PyTypeObject *load_ndarray(void)
 {
@@ -111,16 +112,16 @@ PyTypeObject *bip_find_ndarray(PyTypeObject *type)
 int bip_is_ndarray(PyTypeObject *type)
 {
 	const PyBufferProcs *procs = type->tp_as_buffer;
-	/* A type derived from numpy.ndarray has a buffer. */
+	/* Each type derived from numpy.ndarray has the buffer protocol. */
 	PyTypeObject *ndarray = procs && procs->bf_getbuffer ? bip_find_ndarray(type) : NULL;
 
 	return ndarray && (type == ndarray || PyType_IsSubtype(type, ndarray));
 }
 
 /*
- * Arrays of NumPy and of types derived from it support every protocol of host memory, but some derived types support a
- * protocol wrongly: a masked array exports DLPack without its mask. So they are imported by the CUDA Array Interface,
- * which numpy.ndarray itself does not have, or by the buffer protocol. bip_import_buffer handles the wrong cases.
+ * numpy.ndarray and the types derived from it support every protocol of host memory, but some derived types support a
+ * protocol wrongly: a masked array exports DLPack without its mask. So their objects are imported by the CUDA Array
+ * Interface if they have it, and otherwise by the buffer protocol. bip_import_buffer refuses masked arrays.
  */
 static int import_in_order(PyObject *object, const struct bip_request *request, struct bip_found *found)
 {
@@ -131,7 +132,7 @@ static int import_in_order(PyObject *object, const struct bip_request *request, 
 		return bip_import_buffer(object, request, found);
 	if (bip_is_ndarray(Py_TYPE(object))) {
 		rc = bip_import_ndarray(object, found);
-		/* Only the dictionary of Numba's managed and mapped arrays names a stream. */
+		/* Numba's managed and mapped arrays are ndarrays whose __cuda_array_interface__ can name a stream. */
 		if (!rc)
 			rc = bip_import_cai(object, request, found);
 		return rc ? rc : bip_import_buffer(object, request, found);
@@ -149,7 +150,7 @@ static int import_by_name(PyObject *object, const struct bip_request *request, s
 	return request->protocol->importer(object, request, found);
 }
 
-/* Returns the words that say how an object of no protocol becomes an array. */
+/* Returns the end of the message: how an object without a protocol becomes an array. */
 static const char *find_remedy(PyObject *object)
 {
 	if (PyList_Check(object) || PyTuple_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||

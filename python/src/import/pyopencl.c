@@ -1,8 +1,9 @@
 /*
  * Imports of pyopencl's arrays, buffers and SVM (shared virtual memory)
  *
- * An array is read by base_data and offset. Its attribute `data` is not used, because it fails for an offset other than
- * 0 [O4]. The memory of an array is ready on its queue after its events. A bare buffer names no queue.
+ * An array is read by base_data and offset. Its attribute `data` is not used, because pyopencl raises an exception for
+ * an offset other than 0 [O4]. The memory of an array is ready on its queue after its events. A bare buffer names no
+ * queue.
  */
 #include "contexts.h"
 #include "lifetime.h"
@@ -22,8 +23,8 @@ struct place {
 	enum bi_handle_kind kind;
 	uintptr_t handle; /* 0: no memory; allowed for an array without elements [O3] */
 	size_t nbytes; /* bytes of SVM; 0 for a cl_mem, whose size the driver reports */
-	uintptr_t queue; /* handle of the array's queue; 0: there is no queue, or `stream` is set */
-	struct bi_stream *stream; /* the array's queue as a stream, owned; or NULL */
+	uintptr_t queue; /* handle of the queue of the array or SVM; 0: no queue, or the cache has given `stream` */
+	struct bi_stream *stream; /* the queue as a stream, owned; or NULL */
 	struct bi_context *context; /* borrowed from `stream` if that is not NULL, else owned */
 };
 
@@ -47,7 +48,7 @@ static int read_int_ptr(PyObject *object, uintptr_t *out)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Reads the size of SVM. It is None for an object that was made from an address. */
+/* Reads the size of SVM. Raises UnsupportedError if pyopencl gives None, an unknown size. */
 static int read_svm_size(PyObject *svm, size_t *out)
 {
 	PyObject *size = PyObject_GetAttr(svm, bip_name.size);
@@ -65,7 +66,7 @@ static int read_svm_size(PyObject *svm, size_t *out)
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Does what read_int_ptr does. TypeError for an object without the attribute. */
+/* Reads int_ptr as read_int_ptr does. Raises TypeError for an object without this attribute. */
 static int read_handle(PyObject *object, const char *what, uintptr_t *out)
 {
 	if (!read_int_ptr(object, out))
@@ -83,7 +84,7 @@ static int read_queue(PyObject *queue, uintptr_t *out)
 	return queue && queue != Py_None ? read_handle(queue, "a queue", out) : 0;
 }
 
-/* Reads the queue of an SVM allocation. Only a private attribute names the queue to which an allocation is bound. */
+/* Reads the queue to which an SVM allocation is bound. Only a private attribute has this queue. */
 static int read_queue_of_svm(PyObject *svm, uintptr_t *out)
 {
 	PyObject *queue;
@@ -116,8 +117,8 @@ static int read_svm(PyObject *svm, struct place *place)
 }
 
 /*
- * Reads the memory of an object. Returns 1 with kind, handle and size in *place, 0 if the object is neither a buffer
- * nor SVM, -1 with an exception.
+ * Reads the memory of an object: the kind and the handle. For SVM, also reads the size, and the queue unless *place has
+ * one. Returns 1, 0 if the object is neither a memory object nor SVM, -1 with an exception.
  */
 static int read_memory(PyObject *object, struct place *place)
 {
@@ -137,7 +138,8 @@ static int read_memory(PyObject *object, struct place *place)
 /* Context */
 
 /*
- * Finds the context of an SVM pointer by the queue producer_stream, because the pointer does not name its cl_context.
+ * Finds the context of an SVM pointer without a queue, by the queue producer_stream: the pointer does not name its
+ * cl_context.
  */
 static int context_of_producer_stream(PyObject *queue, struct bi_context **out)
 {
@@ -162,7 +164,7 @@ static int find_context(struct place *place, const struct bip_request *request)
 	return bip_context_of_memory(place->kind, place->handle, &place->context);
 }
 
-/* Finds the context of an array that has neither memory nor a queue, by its pyopencl context. */
+/* Finds the context of an array that has neither memory nor a queue, by the attribute `context`. */
 static int find_context_of_nothing(PyObject *array, struct bi_context **out)
 {
 	PyObject *context = PyObject_GetAttr(array, bip_name.context);
@@ -179,7 +181,7 @@ static int find_context_of_nothing(PyObject *array, struct bi_context **out)
 
 /* Order */
 
-/* The events for which the first use of the memory waits. */
+/* The events for which each stream waits until the first use of the memory has ended (docs/ordering.md, row 4). */
 struct events {
 	struct bi_event **list;
 	size_t count;
@@ -193,8 +195,8 @@ static void release_events(struct events *events)
 }
 
 /*
- * Returns the status of the command. The attribute command_execution_status has the same value, but to read it calls a
- * Python function.
+ * Returns the status of the command. The attribute command_execution_status has the same value, but is slower: it is a
+ * property that Python code implements by get_info.
  */
 static PyObject *read_status(PyObject *event)
 {
@@ -206,7 +208,7 @@ static PyObject *read_status(PyObject *event)
 	return status;
 }
 
-/* Returns 1 if the event is complete, 0 if it is pending, failed or cannot be read, -1 with an exception. */
+/* Returns 1 if the event is complete, 0 if it is pending, has failed or has no get_info, -1 with an exception. */
 static int is_complete(PyObject *event)
 {
 	PyObject *status = read_status(event);
@@ -259,7 +261,7 @@ static int collect_events(PyObject *list, struct bi_context *context, struct eve
 
 /* Views */
 
-/* Makes the layout of a bare buffer: a dense array of its bytes. */
+/* Makes the layout of a bare buffer or of SVM: a dense array of its bytes. */
 static int make_byte_layout(const struct bi_memory *memory, struct bi_layout *out, struct bi_error *err)
 {
 	int64_t nbytes = (int64_t)bi_memory_nbytes(memory);
@@ -287,7 +289,7 @@ static int view_memory(struct bi_memory *memory, const struct bi_layout *layout,
 
 /*
  * Wraps the memory and makes a view. If `layout` is NULL, the view has all bytes of the memory. The memory keeps
- * `owner`, except for an array without elements, which has no handle.
+ * `owner`. If there is no handle, makes new memory of 0 bytes, which does not keep `owner`.
  */
 static int wrap_place(const struct place *place, struct bi_foreign *foreign, const struct bi_layout *layout,
 		      PyObject *owner, struct bi_view **out)
@@ -312,9 +314,7 @@ static int wrap_place(const struct place *place, struct bi_foreign *foreign, con
 	return rc || layout ? bip_check(rc, &err, bip_raise_import) : view_memory(memory, NULL, out);
 }
 
-/*
- * Reads the argument producer_stream, which replaces the queue of the array. *out is owned, or NULL if it is not given.
- */
+/* Reads the argument producer_stream, which replaces the queue of the array. *out is NULL if it is not given. */
 static int read_producer_stream(const struct bip_request *request, struct bi_context *context, struct bi_stream **out)
 {
 	*out = NULL;
@@ -323,7 +323,7 @@ static int read_producer_stream(const struct bip_request *request, struct bi_con
 	return bip_stream_named("producer_stream", request->producer_stream, context, out);
 }
 
-/* Makes the view. `list` contains the array's events, or is NULL. wrap_place says what keeps `owner`. */
+/* Makes the view as wrap_place does, with the order of work. `list` contains the array's events, or is NULL. */
 static int make_view(const struct place *place, const struct bip_request *request, const struct bi_layout *layout,
 		     PyObject *list, PyObject *owner, struct bip_found *found)
 {
@@ -366,7 +366,7 @@ static int read_members(PyObject *array, PyObject *members[MEMBERS])
 	return 0;
 }
 
-/* Reads the layout of an array. It borrows from *descr, which the caller releases, also on failure. */
+/* Reads the layout of an array. The layout borrows from *descr, which the caller releases, also on failure. */
 static int read_layout(PyObject *const members[MEMBERS], struct bi_layout *layout, PyObject **descr)
 {
 	if (bip_number(members[OFFSET], "offset", "", &layout->offset) ||

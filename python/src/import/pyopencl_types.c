@@ -19,7 +19,7 @@ static struct {
 	[BIP_CL_QUEUE] = { "pyopencl", "CommandQueue", NULL, NULL },
 };
 
-/* Returns a new reference to the module. Returns NULL without an exception if it has not been imported. */
+/* Returns a new reference to the module, or NULL without an exception if the module has not been imported. */
 static PyObject *find_module(enum bip_cl_type which)
 {
 	PyObject *key = atomic_load_explicit(&types[which].key, memory_order_acquire);
@@ -29,7 +29,7 @@ static PyObject *find_module(enum bip_cl_type which)
 		key = PyUnicode_InternFromString(types[which].module);
 		atomic_store_explicit(&types[which].key, key, memory_order_release);
 	}
-	/* PyImport_GetModule is not used: it looks up sys.modules by name in each call. */
+	/* PyImport_GetModule is not used: it also reads the __spec__ of the module in each call. */
 	if (key)
 		bip_item_of(PyImport_GetModuleDict(), key, &module);
 	return module;

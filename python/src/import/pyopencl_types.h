@@ -1,4 +1,4 @@
-/* The types of pyopencl, which is not imported. */
+/* The types of pyopencl. These functions do not import pyopencl. */
 #ifndef BIP_PYOPENCL_H
 #define BIP_PYOPENCL_H
 
@@ -6,15 +6,15 @@
 
 enum bip_cl_type {
 	BIP_CL_ARRAY,
-	BIP_CL_MEMORY, /* buffers and images */
+	BIP_CL_MEMORY, /* all memory objects: buffers, images, pipes */
 	BIP_CL_SVM,
 	BIP_CL_QUEUE,
 	BIP_CL_TYPES
 };
 
 /*
- * Returns a type, borrowed. The type is never freed. Returns NULL without an exception if its module has not been
- * imported.
+ * Returns a type, borrowed. The type is never freed. Returns NULL without an exception if the module has not been
+ * imported or does not have the type.
  */
 PyTypeObject *bip_cl_type(enum bip_cl_type type);
 

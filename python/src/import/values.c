@@ -9,7 +9,7 @@
 #include "base/errors.h"
 #include "base/names.h"
 
-/* Returns an int or an object with __index__ as an int. Refuses floats and texts. */
+/* Returns an int or an object with __index__ as an int. Refuses any other object. */
 static PyObject *as_int(PyObject *object, const char *key, const char *rule)
 {
 	if (PyLong_Check(object))
@@ -20,8 +20,8 @@ static PyObject *as_int(PyObject *object, const char *key, const char *rule)
 }
 
 /*
- * Reads the number if the object is of type int itself and fits into 64 bits, as nearly all numbers do. Returns true if
- * it did.
+ * Reads an object of type int itself whose value fits into int64_t, as nearly all numbers do. Returns true if *out is
+ * the value, and false for any other object.
  */
 static int read_exact_int(PyObject *object, int64_t *out)
 {
@@ -147,7 +147,7 @@ static int is_same_type(const char *a, const char *b)
 				     bi_dtype_parse(b, &second, NULL) == BI_OK && bi_dtype_equal(first, second));
 }
 
-/* Returns true if the list is [('', typestr)]. */
+/* Returns true if the list is [('', type)], and the text `type` names the same type as the typestr. */
 static int repeats_typestr(PyObject *list, const char *typestr)
 {
 	PyObject *field = PyList_GET_SIZE(list) == 1 ? PyList_GET_ITEM(list, 0) : NULL;

@@ -19,7 +19,7 @@ int bip_address(PyObject *object, const char *key, const char *rule, uint64_t *o
 /* Reads a tuple of at most BI_MAX_NDIM numbers. */
 int bip_numbers(PyObject *object, const char *key, const char *rule, int64_t out[BI_MAX_NDIM], int *count);
 
-/* Reads a tuple of `ndim` strides. They are in bytes. */
+/* Reads a tuple of `ndim` strides in bytes. */
 int bip_strides(PyObject *object, int ndim, const char *rule, int64_t out[BI_MAX_NDIM]);
 
 /* Reads a str without NUL characters. *out is borrowed from the object. */
@@ -29,9 +29,9 @@ int bip_text(PyObject *object, const char *key, const char *rule, const char **o
 int bip_data_pair(PyObject *pair, const char *rule, uint64_t *address, int *readonly);
 
 /*
- * Reads a descr list that stands beside a typestr. *text is a new str with the fields. It is NULL if the list only
- * repeats the typestr, as NumPy writes it for simple types. Any other list beside the typestr of a simple type is
- * ignored with a RuntimeWarning, and *text is NULL.
+ * Reads a descr list that stands beside a typestr. For a typestr of void, *text is a new str with the fields. *text is
+ * NULL if the list only repeats the typestr, as NumPy writes it for simple types. Any other list beside a typestr that
+ * is not void is ignored with a RuntimeWarning, and *text is NULL.
  */
 int bip_descr_for(PyObject *list, const char *typestr, const char *rule, PyObject **text);
 
@@ -43,15 +43,16 @@ int bip_layout(struct bi_layout *layout, struct bi_dtype dtype, PyObject *descr,
 	       const int64_t *strides);
 
 /*
- * Sets the descr of a layout. The caller fills in the other members. The library checks the layout when a view is made
- * of it.
+ * Sets the descr of a layout, which borrows the text. The caller fills in the other members. The library checks the
+ * layout when a view is made of it.
  */
 int bip_set_descr(struct bi_layout *layout, PyObject *descr);
 
 /*
  * Makes a view of foreign memory. `address` is the address of element [0, ..., 0]. foreign->handle, foreign->nbytes and
- * layout->offset are computed from the address and the layout, and overwritten. A cl_mem has no address; for a cl_mem
- * these members are used as they are. The memory keeps a new reference to `owner` until it is released.
+ * layout->offset are computed from the address and the layout, and overwritten. For a cl_mem, which has no address,
+ * these members are used as they are. foreign->release and release_data are overwritten too. On success the memory
+ * keeps a new reference to `owner` until the memory is released.
  */
 int bip_wrap(struct bi_context *context, struct bi_foreign *foreign, uint64_t address, struct bi_layout *layout,
 	     PyObject *owner, struct bi_view **out);
@@ -63,8 +64,9 @@ int bip_wrap_host(uint64_t address, int readonly, struct bi_layout *layout, PyOb
 int bip_wrap_buffer(Py_buffer *buffer, struct bi_layout *layout, struct bi_view **out);
 
 /*
- * ndarray.c: imports a plain array of NumPy. Returns 1, 0 for any other object or any other element type, -1 with an
- * exception.
+ * ndarray.c: imports an object of type numpy.ndarray itself whose elements are numbers in the byte order of the
+ * machine. Returns 1, or -1 with an exception. Returns 0 for any other object, and if the members of numpy.ndarray are
+ * not at the expected places.
  */
 int bip_import_ndarray(PyObject *object, struct bip_found *found);
 
