@@ -254,7 +254,7 @@ def install(targets):
 def python_of_the_newest():
     """A sentence about the Python package there. tests/drivers/matrix.py runs its tests."""
     suites = json.loads((HERE.parent / "drivers/results.json").read_text())["PoCL 7"]["suites"]
-    return f"All tests of the Python package on Debian sid: {suites.get('whole package', 'not run')}."
+    return f"The tests of the Python package on Debian sid:\n{suites.get('whole package', 'not run')}."
 
 
 def table_of_wheels():
@@ -279,10 +279,10 @@ This page is made by `scripts/test ports --all`. `scripts/test` repeats a part o
 
 {table}
 
-`tests`: the unit tests that need no OpenCL driver, and the contract and ordering suites on the host. Programs
-for aarch64 and s390x run in qemu, those for Windows in Wine 8; no such machine was used. "linked only": the library and the command
-were compiled and linked, and have not run. Debian sid is the newest release: its programs were built and run in a root
-folder (`tests/ports/debian.py`).
+`tests`: unit tests, and the contract and ordering suites on the host. Programs for aarch64 and s390x run in qemu, those
+for Windows in Wine 8; no such machine was used. "linked only": the library and the command were compiled and linked,
+and have not run. Debian sid is Debian's newest state: its programs were built and run in a root folder
+(`tests/ports/debian.py`).
 {python_of_the_newest()}
 
 - CUDA is tested on 64-bit little-endian targets with glibc only.
@@ -298,8 +298,8 @@ folder (`tests/ports/debian.py`).
 
 {table_of_wheels()}
 
-`tried`: pip installed the package into an empty environment (`alone`: with the OpenCL driver of the system), then beside
-pyopencl and PyPI's PoCL, and then in a root folder that `debootstrap` had just made, with `python3-venv`, and for the
+`tried`: pip installed the package into an empty environment (`alone`: with the OpenCL driver of the system), then
+beside pyopencl and PyPI's PoCL, and then in a new root folder of `debootstrap`, with `python3-venv`, and for the
 sdist also with {", ".join(f"`{name}`" for name in FOR_THE_SDIST)}.
 "linked only" and "not run": no such machine was used.
 """

@@ -375,10 +375,10 @@ def rows_of(library):
 
 HEAD = """# Other libraries
 
-This page shows how arrays go into other libraries and come back. Each line of the tables was run with the versions
-that they name. It is "zero-copy" if a write through one array is seen through the other. `tests/python/libraries.py
---all --output docs/libraries.md` makes the page, and a test runs the smaller libraries again. CuPy is missing, because
-it needs a GPU ([gpu-results.md](gpu-results.md)).
+This page lists how arrays go into other libraries and come back. Each line of the tables was run with the version that
+the table names. A line is "zero-copy" if a write through one array changes the other, or, for arrays that cannot be
+written, if both have one address. `tests/python/libraries.py --all --output docs/libraries.md` makes the page, and a
+test runs the smaller libraries again. CuPy is missing, because it needs a GPU ([gpu-results.md](gpu-results.md)).
 
 `a` and `image` are arrays of this package in host memory, `d` is in OpenCL memory, `c` in CUDA memory of the simulated
 driver. Some libraries take only NumPy's arrays: give them `a.numpy()`, which is a view of host memory and a copy of
@@ -389,7 +389,7 @@ PyTorch takes no OpenCL memory: use `d.numpy()`. With PyTorch 2.15, `torch.from_
 tensor when it refuses the device, and does not rename the capsule, so the destructor of the capsule deletes the tensor
 again.
 
-In a function that Numba compiles (`@numba.njit`), an array of this package has only `len()`, indices and slices: give it
+In a function that Numba compiles (`@numba.njit`), an array of this package has only `len()`, indices and slices: pass
 `a.numpy()`.
 """
 
