@@ -157,7 +157,7 @@ def main(arguments=None):
             status = print_file(options.file) if options.command == "show" else list_devices(options.json)
         sys.stdout.flush()
     except (OSError, UnicodeEncodeError) as error:
-        # Nothing may be flushed at exit, because that would fail again.
+        # The flush at exit would fail again, so it goes to the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # a reader that closes the pipe has read enough
             status = 2 if is_check else 1

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ._core import InvalidArrayError, UnsupportedError, _has_protocol, _is_complete, _mark, buffer_interface
 
-# A repr shows this many elements, and from there on the first and last EDGE elements of each axis.
+# A repr shows all of at most THRESHOLD elements, and of a larger array the first and last EDGE elements of each axis.
 THRESHOLD = 1000
 EDGE = 3
 
@@ -98,7 +98,7 @@ def _is_dense(array):
     return True
 
 
-# Comparisons, iteration, truth
+# Comparisons, iteration, formatting
 
 
 def _refuse_device(array, operation, instead):
@@ -294,7 +294,7 @@ def to_device(array, device, stream=None):
 # Waiting
 
 
-# The seconds between two queries of the driver are doubled up to the longest, so a wait lasts at most twice as long.
+# The seconds between two queries of the driver double up to LONGEST_SLEEP, so a short wait about doubles at most.
 SHORTEST_SLEEP = 2e-5
 LONGEST_SLEEP = 5e-3
 

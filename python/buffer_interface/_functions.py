@@ -50,7 +50,7 @@ def arange(start, stop=None, step=1, dtype=None, *, device="auto"):
         raise TypeError("arange() needs a number, not None")
     start, stop = (0, start) if stop is None else (start, stop)
     if dtype is not None:
-        dtype = empty((), dtype, device="host").dtype  # NumPy knows the types of ml_dtypes only after its import
+        dtype = empty((), dtype, device="host").dtype  # NumPy finds the types of ml_dtypes only after ml_dtypes is imported
     return from_numpy(numbers.arange(start, stop, step, dtype=dtype), device=device)
 
 

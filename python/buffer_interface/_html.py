@@ -22,7 +22,7 @@ def _cells(array):
     steps = [stride // array.itemsize for stride in array.strides]
     lowest = sum(step * (extent - 1) for step, extent in zip(steps, array.shape) if step < 0)
     shown = {}
-    # An element that is shown has no index above CELLS along an axis whose step is not 0.
+    # Along an axis whose step is not 0, only the CELLS elements at the lowest addresses can be in a cell that is shown.
     ranges = []
     for step, extent in zip(steps, array.shape):
         most = min(extent, CELLS) if step else 1

@@ -19,7 +19,7 @@ from ._core import BufferInterface, buffer_interface, empty
 # From Python 3.13 on a mapping can do without a second descriptor of its file.
 _NO_SECOND_FILE = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
-# The shared memories that arrays of this process lie in, by the number of the file.
+# The shared memories that this process has mapped, by the inode number of the file.
 _owners = weakref.WeakValueDictionary()
 
 
@@ -78,7 +78,7 @@ def _array(elements, dtype):
 
 def shared_empty(shape, dtype="float64"):
     """Makes the array of buffer_interface.shared_empty(), whose docstring says more."""
-    # An array of the same shape that needs no memory: it refuses what no array can have.
+    # One element with the shape of the array: making it raises for a shape or a type that no array can have.
     described = empty((), dtype, device="host").broadcast_to(shape)
     if described.nbytes == 0:
         return empty(shape, dtype, device="host")

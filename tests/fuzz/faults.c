@@ -50,7 +50,7 @@ static void fail_one_cuda_call(unsigned choice, unsigned n)
 	kept_faults.sim->arm(n, codes[choice % ARRAY_LENGTH(codes)], 0);
 }
 
-/* A driver that fails to release or to unmap keeps the object, so such calls succeed. */
+/* Releases and unmaps are not made to fail, because the driver would keep the object. */
 static void fail_one_opencl_call(unsigned choice, unsigned n)
 {
 	static const int codes[] = { -5 /* out of resources */, -6 /* out of host memory */, -4 /* allocation failed */,

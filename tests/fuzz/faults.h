@@ -12,11 +12,14 @@ enum fault {
 	FAULT_CALLS /* all calls of the driver from one on */
 };
 
-/* Finds the driver of the device whose calls can be made to fail. Call it after the device was opened. */
+/* Finds the driver of the device, if its calls can be made to fail. Call it after the device was opened. */
 void faults_open(const char *device);
 /* `choice` and `n` come from the input. Returns the fault that is armed now; FAULT_CALLS only if `may_refuse`. */
 enum fault faults_arm(unsigned choice, unsigned n, int may_refuse);
-/* Returns 1 if the call that failed last would have released an object, which the driver keeps now. */
+/*
+ * Simulated CUDA: returns 1 if the call that was made to fail would have released an object, or is needed for that. The
+ * driver then keeps the object.
+ */
 int faults_refused_release(void);
 void faults_disarm(void);
 /* No call of the driver fails any more. */

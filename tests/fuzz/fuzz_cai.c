@@ -1,16 +1,17 @@
 /*
- * Fuzzes what is read of a struct of the CUDA Array Interface before any driver is asked. What is accepted must be
- * consistent, and must survive being written and read again; what is refused must name a rule.
+ * Fuzzes the reader of structs of the CUDA Array Interface, which calls no driver. An accepted struct must be
+ * consistent, and must survive being written and read again. A refusal must name a rule.
  *
- * The input is the struct, member by member, in little endian; what is missing is 0.
+ * The input is a byte of `enum present` and the struct, member by member, in little endian; then the same for the
+ * masks. Missing bytes are 0.
  */
 #include "fuzz/target.h"
 #include "interop/cai.h"
 
-/* Which members are NULL, and whether descr_length is a lie that must be refused without a look at the text. */
+/* The members that are not NULL. HAS_HUGE_DESCR: descr_length is refused before the text is read. */
 enum present { HAS_SHAPE = 1, HAS_STRIDES = 2, HAS_DESCR = 4, HAS_MASK = 8, HAS_HUGE_DESCR = 16 };
 
-/* An array, and its mask, and that one's mask. */
+/* An array, its mask, and the mask of the mask. */
 #define DEPTH 3
 
 struct described {
@@ -19,7 +20,7 @@ struct described {
 	char *descr;
 };
 
-/* In an allocation of exactly its size, so that a sanitizer sees what is read beyond it. */
+/* Takes numbers into an allocation of exactly their size, so that a sanitizer detects a read beyond it. */
 static int64_t *take_numbers(struct input *in, int count)
 {
 	int64_t *numbers = malloc((size_t)count * sizeof(*numbers) + !count);
@@ -108,7 +109,7 @@ static void check_round_trip(const struct bi_cai *cai, const struct bi__cai_arra
 	require(!again.layout.descr == !array->layout.descr, "descr has changed");
 }
 
-/* The public functions come to the same, without a device that could be reached. */
+/* Checks that bi_cai_device refuses the same structs, and gives no device for an array without elements. */
 static void check_public(const struct bi_cai *cai, int rc, int is_empty)
 {
 	int ordinal, located = bi_cai_device(cai, &ordinal, NULL);

@@ -1,14 +1,14 @@
 /*
  * Fuzzes the texts of element types. The first byte chooses between lists in Python's notation and in JSON, the search
- * for a field, and types without fields. What is accepted must survive being written and read again.
+ * for a field, and types without fields. An accepted list or type must survive being written and read again.
  */
 #include "common/layout/descr.h"
 #include "common/layout/dtype.h"
 #include "fuzz/target.h"
-#include "utf8.h" /* of the command, which shares no code with the library */
+#include "utf8.h" /* the decoder of the command, which shares no code with the library */
 
 struct text {
-	char *bytes; /* NULL: it was refused */
+	char *bytes; /* NULL: the text was refused */
 	size_t length;
 };
 
@@ -53,7 +53,7 @@ static void fuzz_list(struct text text, enum bi__descr_notation from)
 	check_utf8(text);
 	check_utf8(there);
 	back = translate(there, to);
-	require(back.bytes || from == BI__DESCR_PYTHON, "a translation is not read"); /* lists may be nested deeper */
+	require(back.bytes || from == BI__DESCR_PYTHON, "a translation is not read"); /* JSON may be nested too deep */
 	if (back.bytes) {
 		free(there.bytes);
 		there = translate(back, from);
@@ -71,7 +71,7 @@ static void fuzz_list(struct text text, enum bi__descr_notation from)
 	free(there.bytes);
 }
 
-/* The text has a name of up to 15 characters, behind its length, and then the list. */
+/* The text is the length of a name (up to 15), the name, and a list. */
 static void fuzz_field(struct text text)
 {
 	const size_t length = text.length ? (size_t)text.bytes[0] & 15 : 0;

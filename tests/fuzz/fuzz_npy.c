@@ -1,5 +1,6 @@
 /*
- * Fuzzes the reader of NumPy files. What it accepts must be consistent, and must survive being written and read again.
+ * Fuzzes the reader of NumPy files. An accepted file must be consistent. Its header must survive being written and read
+ * again.
  */
 #include "buffer_interface/npy.h"
 #include "fuzz/target.h"

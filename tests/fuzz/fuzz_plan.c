@@ -1,10 +1,10 @@
 /*
- * Fuzzes the planner: any two layouts of one shape between which a copy is possible, with everything that a plan must
- * be (plan_properties.h).
+ * Fuzzes the planner with two layouts of one shape between which a copy is possible. Checks the properties in
+ * plan_properties.h.
  *
- * The input: a seed for how the copy is put in other words, the item size, the number of axes, both offsets, and for
- * each axis the extent and both strides. Each number is a byte that says how many bytes follow and whether it is
- * negative, and those, in little endian; what is missing is 0.
+ * The input: one byte each for the seed of the rewritten copy, the item size and the number of axes; then both offsets,
+ * and for each axis the extent and both strides. Each of the latter numbers is a byte with its sign and length, and
+ * then its bytes in little endian. Missing bytes are 0.
  */
 #include "fuzz/target.h"
 #include "support/plan_properties.h"

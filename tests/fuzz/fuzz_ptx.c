@@ -1,7 +1,7 @@
 /*
  * Fuzzes the reader of the tables of parameters in PTX, with a kernel "k". A kernel on the host gets each table that
- * the reader accepts. Either bi_kernel_get refuses the table, or a launch with such arguments runs or is refused. No
- * driver is called.
+ * the reader accepts. Either bi_kernel_get refuses the table, or a launch with arguments of these kinds succeeds or is
+ * refused. No driver is called.
  */
 #include "cuda/program.c"
 #undef FAIL

@@ -1,10 +1,11 @@
 /*
- * Fuzzes the imports of DLPack tensors, with and without a version, and of struct bi_exchange. A struct that is refused
- * must stay its owner's. One that is accepted must be released once, must lie inside of its memory, and must survive an
- * export and an import. Pointers are those of this program, because an import cannot check them.
+ * Fuzzes the imports of DLPack tensors, with and without a version, and of struct bi_exchange. A refused struct must
+ * not be released. An accepted struct must be released once, and its elements must be inside of the memory. Host memory
+ * must survive an export and an import. The address of the elements may be any, because no element is read. Pointers to
+ * shape and strides are valid or NULL, because an import cannot check them.
  *
- * The input: a byte that chooses the struct, a number whose bits say which members have a usual value, and the others,
- * member by member. The environment variable BI_FUZZ_DEVICE names another device than the host.
+ * The input: a byte that chooses the struct, a number whose bits say which of the first members follow (the others have
+ * a usual value), and the members. The environment variable BI_FUZZ_DEVICE names another device than the host.
  */
 #include "buffer_interface/binding.h"
 #include "buffer_interface/dlpack.h"
@@ -57,7 +58,7 @@ static void *take_pointer(struct input *in)
 	return head & 1 ? memory + head : head & 2 ? (void *)(uintptr_t)take_number(in) : memory + sizeof(memory) / 2;
 }
 
-/* Takes a member, if the next bit of *is_given is set. */
+/* Takes a member if the next bit of *is_given is set. Otherwise returns `usual`. */
 static uint64_t take_member(struct input *in, uint64_t *is_given, size_t nbytes, uint64_t usual)
 {
 	const uint64_t value = *is_given & 1 ? take(in, nbytes) : usual;
@@ -66,7 +67,10 @@ static uint64_t take_member(struct input *in, uint64_t *is_given, size_t nbytes,
 	return value;
 }
 
-/* Exports the view and imports the result. The import must succeed, and both must have the same elements. */
+/*
+ * Exports the view as DLPack and as struct bi_exchange, and imports the results. If an export succeeds, its import must
+ * succeed. That of struct bi_exchange must have the same layout.
+ */
 static void round_trip(struct bi_context *context, struct bi_view *view)
 {
 	struct bi_dl_managed_versioned *tensor = NULL;
@@ -141,7 +145,7 @@ static void fuzz_dlpack(struct bi_context *context, struct input *in, int is_pla
 	tensor->device.device_id = (int32_t)take_member(in, &given, 4, 0);
 	tensor->dtype.lanes = (uint16_t)take_member(in, &given, 2, 1);
 	options.flags = (unsigned)take_member(in, &given, 1, 0) & 31;
-	if (tensor->device.device_type == 4) /* a cl_mem is trusted */
+	if (tensor->device.device_type == 4) /* the import would use any number as a cl_mem */
 		options.flags &= ~(unsigned)BI_DLPACK_TRUSTED;
 	tensor->ndim = (int32_t)take_member(in, &given, 4, take(in, 1) % (BI_MAX_NDIM + 1));
 	tensor->dtype.code = (uint8_t)take(in, 1);
@@ -187,7 +191,7 @@ static void fuzz_exchange(struct bi_context *context, struct input *in)
 	exchange.handle = (uintptr_t)take_pointer(in);
 	exchange.offset = take_number(in);
 	exchange.size = take_number(in);
-	if (exchange.handle_kind != BI_HANDLE_HOST) /* an object of a driver is trusted */
+	if (exchange.handle_kind != BI_HANDLE_HOST) /* the import would use any number as an object */
 		exchange.handle_kind = (uint8_t)(exchange.handle_kind % 3 + 6);
 	exchange.shape = take_axes(in, exchange.ndim, given & 2);
 	exchange.strides = take_axes(in, exchange.ndim, given & 4);

@@ -1,13 +1,13 @@
 /*
  * A model of the rules for readers and writers (docs/ordering.md, row 38) and for ends that the driver refuses (row
- * 19): streams, events and memories as sets of work, without a driver. Random programs run on it, whose steps use one
- * to three memories of two contexts. The model knows for each piece of work what comes before it, so it finds every two
- * conflicting pieces of work that are not ordered, whatever their timing.
+ * 19). Streams, events and memories are sets of work; there is no driver. The model runs random programs, whose steps
+ * use one to three memories of two contexts. For each piece of work the model has the set of all work before it. So it
+ * finds all pairs of conflicting pieces of work that are not ordered, whatever their timing.
  *
  *     order_model [programs] [seed]
  *
- * First the rules as they are implemented (order.c) must have no race. Then each wrong rule of `wrong_rules` must have
- * one: the model can tell it from the right rule.
+ * The rules as they are implemented (order.c, points.c) must have no race. Each wrong rule of `wrong_rules` must have a
+ * race, which shows that the model distinguishes it from the right rule.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ static const int homes[MEMORIES] = { S, S, T, K };
 #define MOST_USES 3 /* memories of a step */
 #define STEPS 14
 #define MOST_WORK 60
-#define LONGER 20 /* a wrong rule that shows only after two refusals in a row needs so many times the programs */
+#define LONGER 20 /* factor for wrong rules: some fail only after two refusals in a row */
 
 enum rule {
 	RIGHT,
@@ -104,14 +104,14 @@ struct memory {
 	int home;
 	bool shared, pending, spread, home_seen, home_reads;
 	int unrecorded; /* the end of the use on this stream was refused; -1: none */
-	uint64_t epoch; /* number of pieces of work, and 1 */
+	uint64_t epoch; /* 1, and the number of uses that have ended */
 	struct point written, reads[READS];
 	/* For the check: work so far, and how it accessed the memory. */
 	set readers, writers;
-	int users[STREAMS]; /* open uses by hand: accesses */
+	int users[STREAMS]; /* access of the open use on each stream; 0: none */
 };
 
-/* The beginning or the end of a use of several memories: struct bi__step. */
+/* The beginning or the end of a use of several memories. Models struct bi__step. */
 struct step {
 	int stream;
 	set last; /* the last work of the use */
@@ -133,10 +133,10 @@ static struct model {
 	enum rule rule;
 	struct stream streams[STREAMS];
 	struct memory memories[MEMORIES];
-	set host; /* what the host knows to be complete */
+	set host; /* work whose completion the host has seen */
 	unsigned count; /* pieces of work */
-	unsigned refused; /* the call of the driver from now on that fails; 0: none */
-	/* Each program has its own habits, so that rare combinations come together in some. */
+	unsigned refused; /* number of the call of the driver, from now on, that fails; 0: none */
+	/* Chosen for each program, so that rare combinations occur together in some programs. */
 	int used_streams[4];
 	unsigned refusals, favourite, memory_count;
 	bool raced;
@@ -195,7 +195,7 @@ static void check(const struct memory *memory, int access, set before)
 	model.raced |= (conflicting & ~before) != 0;
 }
 
-/* One piece of work on all of the memories. Returns it. */
+/* Enqueues one piece of work on all of the memories. Returns it. */
 static set work(int on, const struct uses *uses)
 {
 	struct stream *stream = &model.streams[on];
@@ -263,7 +263,7 @@ static bool wait_for_point(const struct point *point, struct step *step)
 	return true;
 }
 
-/* Each read comes after the last write, so the reads stand for it. */
+/* Each read comes after the last write, so a wait for the reads includes the write. */
 static bool wait_for_all(const struct memory *memory, struct step *step)
 {
 	bool has_reads = false;
@@ -374,7 +374,7 @@ static bool begin_elsewhere(struct memory *memory, int access, struct step *step
 	return true;
 }
 
-/* Streams of another context wait for the home stream, also for memory that no other code knows. */
+/* Returns true if the memory was not exported, and the stream belongs to its context. */
 static bool is_private(const struct memory *memory, int stream)
 {
 	return !memory->shared && (stream >= T) == (memory->home >= T);
@@ -445,7 +445,7 @@ static void clear_before_write(struct memory *memory, struct step *step)
 		memory->reads[i].stream = streams[i];
 }
 
-/* One event for all memories of the step. */
+/* Records one event for all memories of the step. */
 static bool record_end(struct step *step)
 {
 	if (step->has_end)
@@ -571,7 +571,7 @@ static void end(const struct uses *uses, int stream, set last)
 	}
 }
 
-/* Only the last use of the memory has an end that covers everything. */
+/* Returns true if no read of the memory is stored for another stream, so the end of `stream` is the end of all. */
 static bool comes_last(const struct memory *memory, int stream)
 {
 	if (memory->spread && memory->home_reads && stream != memory->home)
@@ -598,7 +598,7 @@ static bool is_open(const struct memory *memory)
 	return !may_begin(memory, WRITE);
 }
 
-/* A refused beginning enqueues nothing. */
+/* Enqueues nothing if the beginning is refused. */
 static void use(const struct uses *uses, int stream)
 {
 	if (begin(uses, stream))
@@ -654,14 +654,14 @@ static void end_without_begin(const struct uses *uses, int stream)
 	end(uses, stream, work(stream, uses));
 }
 
-/* Code that knows the home stream works there without the library, unless it was told that the driver has failed. */
+/* Code that was given the home stream enqueues work there without the library, unless an end is not recorded. */
 static void work_of_others(struct memory *memory)
 {
 	if (memory->shared && memory->unrecorded < 0)
 		work_on(memory->home, memory, pick(2) ? READ : WRITE);
 }
 
-/* The host waits for everything that is known one by one. */
+/* The host waits for each stored event of the memory. */
 static void finish_points(struct memory *memory)
 {
 	model.host |= memory->written.event;
@@ -718,7 +718,7 @@ static void read_value(struct memory *memory, int stream)
 	}
 }
 
-/* The next owner has the same block, and finds its state. */
+/* The next owner takes over the block with its state. */
 static void pool(struct memory *memory)
 {
 	catch_up(memory);
@@ -789,7 +789,7 @@ static struct memory *pick_memory(void)
 	return &model.memories[pick(8) ? pick(2) : pick(model.memory_count)];
 }
 
-/* One to three memories, in any order, whose use is legal now. */
+/* Returns up to three memories, in any order, whose use is legal now. */
 static struct uses pick_uses(void)
 {
 	int count = 1 + (int)pick(MOST_USES);

@@ -19,14 +19,14 @@
 #define CAN_FORK 1
 #endif
 
-/* A child that lives longer hangs. */
+/* A child that runs longer counts as hanging. */
 #define SECONDS_OF_A_CHILD 30
 
 /* Threads. */
 
 static struct program parts[MOST_PARTS];
 
-/* The part sees the memory, which nobody writes as long as several threads run. */
+/* Gives the memory to the part. No thread writes the memory while several threads run. */
 static void share_memory(struct program *part, const struct model *model)
 {
 	struct bi_view *view;
@@ -86,7 +86,7 @@ void step_threads(struct program *program)
 	run_steps(program, 30);
 	for (int i = 1; i < MOST_PARTS; i++)
 		pthread_join(threads[i], NULL);
-	/* Only now, because each thread may be about to call release callbacks of the others. */
+	/* After all threads have ended, because each thread may call release callbacks of the others. */
 	for (int i = 1; i < MOST_PARTS; i++) {
 		finish_program(&parts[i]);
 		if (*parts[i].wrong)
@@ -103,7 +103,7 @@ static int is_mapped(const struct model *model, int rc)
 	return model->map && rc == BI_EBUSY;
 }
 
-/* In a child each call on a device object fails with one status. */
+/* In a child, calls on device memory return BI_EFORK, and some of them BI_EBUSY if the memory is mapped. */
 static void check_device_array(struct program *program, const struct array *array)
 {
 	struct model *model = model_of(program, array);
@@ -135,7 +135,7 @@ static void check_device_array(struct program *program, const struct array *arra
 		wrong(program, "a child maps device memory: %s", bi_status_name(rc));
 }
 
-/* Host memory works, or the device still works on it. */
+/* In a child, host memory can be read, unless it is mapped or a device may still work on it. */
 static void check_host_array(struct program *program, const struct array *array)
 {
 	struct model *model = model_of(program, array);

@@ -141,7 +141,7 @@ void await_bytes(struct program *program, const struct bi_view *view, int rc)
 		      err.message);
 }
 
-/* Nothing is written into the bytes any more. */
+/* Checks that no work writes the bytes any more. */
 static void check_read_is_over(struct program *program, size_t nbytes)
 {
 	memcpy(program->dense, program->other, nbytes);
@@ -150,7 +150,7 @@ static void check_read_is_over(struct program *program, size_t nbytes)
 		wrong(program, "the device has written into the bytes of a read that had failed");
 }
 
-/* Nothing is read from the bytes any more: none of those that they have now comes to the array. */
+/* Checks that no work reads the bytes any more: after they are changed, none of the new bytes comes to the array. */
 static void check_write_is_over(struct program *program, const struct array *array, size_t nbytes)
 {
 	const struct model *model = model_of(program, array);

@@ -1,4 +1,4 @@
-/* The frame of random programs: the context that they share, and the life of one program. */
+/* Runs random programs in a context that they share. */
 #define _POSIX_C_SOURCE 200809L
 #include "programs.h"
 
@@ -37,13 +37,13 @@ static const struct cuda_sim *simulator(const char *device)
 	return strncmp(device, "cuda", 4) == 0 ? cuda_sim() : NULL;
 }
 
-/* A driver that refuses to make a context current does not free what needs one. */
+/* After a refused cuCtxPushCurrent, the calls that release objects find no current context. */
 static int is_excused(const char *report)
 {
 	return kept.was_refused && strncmp(report, "no current context", 18) == 0;
 }
 
-/* Returns the first report of the simulated driver, or NULL. */
+/* Returns the first report of the simulated driver that is not excused, or NULL. */
 static const char *first_report(const struct cuda_sim *sim)
 {
 	struct cuda_sim_counts counts;
@@ -98,7 +98,7 @@ const char *close_programs(void)
 	leak = check_blocks();
 	if (sim && sim->end())
 		report = sim->report(0);
-	/* A driver that has refused everything keeps objects, and the library what they use. */
+	/* After refused calls the driver keeps objects, and the library keeps what they use. */
 	if (kept.was_refused)
 		return NULL;
 	return report ? report : leak;
@@ -191,7 +191,7 @@ void run_steps(struct program *program, int most)
 	}
 }
 
-/* Returns 1 if the library still has to release something that it was given. */
+/* Returns 1 if the library has not called a release callback that it was given. */
 static int is_owing(struct program *program)
 {
 	return atomic_load(&program->released) != atomic_load(&program->taken);
@@ -225,7 +225,7 @@ void finish_program(struct program *program)
 	await_releases(program);
 	for (int i = 0; i < RAW_WITNESSES; i++)
 		settle_witness(program, i);
-	/* A driver that refuses everything may keep what it was given. */
+	/* After refused calls the library may keep what it was given. */
 	if (kept.was_refused)
 		return;
 	if (is_owing(program))
@@ -262,7 +262,7 @@ const char *run_program(const char *device, unsigned long long seed, const uint8
 	sim = simulator(device);
 	if (sim && first_report(sim))
 		wrong(&program, "the simulated driver reports: %s", first_report(sim));
-	/* Callbacks that are missing come at the latest now, while the program is there. */
+	/* The close calls the missing callbacks, which use the program. */
 	if (is_owing(&program))
 		close_programs();
 	return *program.wrong ? program.wrong : NULL;

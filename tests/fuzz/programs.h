@@ -1,9 +1,9 @@
 /*
- * Random programs: sequences of public calls on one device, beside a model of plain bytes. A program has up to three
- * threads, forks, and has work of a driver between the calls of the library.
+ * Random programs: sequences of public calls on one device, whose results are compared with a model of plain bytes. A
+ * program has up to three threads, may fork, and may enqueue work by the driver between the calls of the library.
  *
- * An input is a string of bytes; each decision of the program takes one or more of them, 0 when they are used up. So a
- * fuzzer can drive it, a failing input can be kept as a file, and random bytes make a random program.
+ * The input is a string of bytes. Each decision of the program takes up to two bytes; missing bytes are 0. So a fuzzer
+ * can choose the decisions, a failing input can be kept as a file, and random bytes make a random program.
  */
 #ifndef BI_TESTS_FUZZ_PROGRAMS_H
 #define BI_TESTS_FUZZ_PROGRAMS_H
@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many programs, whose seeds have one quotient, share a context; the next block opens another, with other options.
- */
+/* Number of programs with consecutive seeds, a block, that share a context. The next block has other options. */
 #define PROGRAMS_PER_BLOCK 256
 
 /*

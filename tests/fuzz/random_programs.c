@@ -16,7 +16,7 @@
 #include "support/random.h"
 
 #define MOST_INPUT 500
-/* A program that takes longer hangs. */
+/* A program that takes longer counts as hanging. */
 #define SECONDS_PER_PROGRAM 100
 
 static uint8_t input[MOST_INPUT];

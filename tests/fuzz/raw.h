@@ -1,9 +1,9 @@
 /*
- * Work of a driver behind the library's back, for random programs: streams, memory and copies of a producer or a
- * consumer. raw_opencl.c and raw_cuda.c fill the table; the host has none.
+ * Raw work of random programs: calls of the driver without the library. They use streams, memory and copies of a
+ * producer or a consumer. raw_opencl.c and raw_cuda.c fill the table; the host has none.
  *
- * All objects live as long as the context that the programs share. A function that cannot do its work ends the process,
- * but for a call that fails once because a fault is armed: it is made again.
+ * All objects exist as long as the context that the programs share. A call of the driver that fails is made once more,
+ * because a fault may have been armed. If it fails again, the process ends.
  */
 #ifndef BI_TESTS_FUZZ_RAW_H
 #define BI_TESTS_FUZZ_RAW_H
@@ -16,7 +16,7 @@
 #include "buffer_interface.h"
 #include "faults.h"
 
-/* Threads of a program; each has its own memories and witnesses. */
+/* Threads of a program. Each has its own stock (RAW_STOCK memories that the driver allocated) and witnesses. */
 #define RAW_PARTS 3
 #define RAW_STREAMS 2
 #define RAW_BYTES 3000
@@ -33,19 +33,19 @@ struct raw_place {
 
 struct raw {
 	void (*open)(struct bi_context *context);
-	/* The streams are finished, and nothing of the library refers to the objects. */
+	/* Called when the streams are finished, and nothing of the library refers to the objects. */
 	void (*close)(void);
-	/* Handle of a stream: the first is in order, the second out of order if the device has such streams. */
+	/* Returns the handle of a stream: the first is in-order, the second out-of-order if uses_out_of_order. */
 	uintptr_t (*stream)(int index);
 	uintptr_t (*memory)(int part, int index);
-	/* RAW_BYTES that `get` writes. */
+	/* Returns RAW_BYTES bytes for `get` to write. */
 	unsigned char *(*witness)(int part, int index);
 	/* Enqueues a copy of constant bytes into the place, and one out of the place. */
 	void (*put)(uintptr_t stream, struct raw_place place, size_t from, size_t nbytes);
 	void (*get)(uintptr_t stream, struct raw_place place, unsigned char *witness, size_t nbytes);
 	/* Waits until the stream is empty. */
 	void (*finish)(uintptr_t stream);
-	/* Count references to stock memory; NULL if the driver does not. */
+	/* Add and release a reference to stock memory. NULL if the driver counts no references. */
 	void (*retain)(int part, int index);
 	void (*release)(int part, int index);
 	/* Returns what is wrong with the stock memory that the library has released, or NULL. */
@@ -79,7 +79,7 @@ static inline void raw_check(long code, const char *call)
 	abort();
 }
 
-/* Makes the call once more if an armed fault failed it. */
+/* Makes a call that fails once more, without armed faults. */
 #define RAW(call) raw_check((call) == 0 ? 0 : (faults_spare_driver(), (long)(call)), #call)
 
 #endif

@@ -75,8 +75,8 @@ static unsigned char *witness(int part, int index)
 }
 
 /*
- * Work of the host in the order of a stream: the driver itself copies pageable memory while the caller waits. A program
- * makes fewer than these before it waits for the streams.
+ * Copies into host memory by host functions, in the order of a stream. A copy of pageable memory by the driver would
+ * block the caller. A program makes fewer copies than the array has before it waits for the streams.
  */
 static struct host_copy {
 	unsigned char *to;

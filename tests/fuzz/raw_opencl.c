@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-/* To each memory of the stock, so that one that is lost is counted and not used. */
+/* References to each memory of the stock. If the library releases one too often, the memory still exists. */
 #define OWN_REFERENCES 2
 
 static struct {
@@ -132,7 +132,7 @@ static void release_stock(int part, int index)
 	RAW(driver()->clReleaseMemObject(own.stock[part][index]));
 }
 
-/* The driver itself refers to the buffer for a moment after a command has ended. */
+/* Repeats the query, because the driver may refer to the buffer for a moment after a command has ended. */
 static const char *check_stock(int part, int index)
 {
 	const struct timespec moment = { 0, 100000 };

@@ -93,7 +93,7 @@ static int shrink(struct bi_layout *layout, size_t nbytes)
 	}
 }
 
-/* A layout inside the memory: extents and strides from the input, the offset where it fits. */
+/* Chooses extents, strides and offset of a layout inside the memory. Returns 0 if there is none. */
 static int choose_layout(struct program *program, const struct model *model, struct bi_layout *layout)
 {
 	static const uint32_t items[] = { 1, 2, 4, 8, 3, 16, 24, 1 };
@@ -258,7 +258,7 @@ static struct array *existing_destination(struct program *program, const struct 
 	return NULL;
 }
 
-/* An array of the same shape and item size: one that is there, or a dense one that is made for the copy. */
+/* Returns an array of the same shape and item size: one that exists, or a new dense one. Returns NULL on failure. */
 static struct array *destination_for(struct program *program, const struct bi_layout *from)
 {
 	int memory = choose_memory(program), slot = free_array_slot(program);
@@ -338,8 +338,8 @@ static void copy_into_wrapped(struct program *program, struct model *to, struct 
 }
 
 /*
- * Writes into an array from the bytes that a wrapped memory has. Work that was enqueued on the context stream comes
- * first, however small the write is.
+ * Writes into an array from bytes that are also wrapped as memory. Work on these bytes that was enqueued on the context
+ * stream must come first, also if the write is small enough to be done inline.
  */
 static void step_write_from_wrapped(struct program *program)
 {
@@ -514,7 +514,7 @@ static void step_dlpack(struct program *program)
 	if (!array || slot < 0)
 		return;
 	rc = bi_dlpack_export(array->view, 0, &tensor, &err);
-	/* No type of DLPack for these items, or strides that are no multiples of them. */
+	/* DLPack has no type for these items, or the strides are no multiples of the item size. */
 	if (rc == BI_EDTYPE || rc == BI_EUNSUPPORTED || rc == BI_EINVAL || is_busy(model_of(program, array), rc, 0))
 		return;
 	if (!succeeded(program, rc, &err, "bi_dlpack_export"))
@@ -574,7 +574,7 @@ static void step_fault(struct program *program)
 
 	if (!program->is_alone)
 		return;
-	/* In every other block nothing may be left at the end. */
+	/* Only every other block has faults after which objects may be left at the end. */
 	program->may_fail = (int)faults_arm(choice, n, kept.block % 2 == 0);
 	if (program->may_fail == FAULT_CALLS)
 		program->was_refused = kept.was_refused = 1;

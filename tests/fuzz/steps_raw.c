@@ -1,4 +1,4 @@
-/* The steps with work of a driver behind the library's back: producers, consumers, and streams of their own. */
+/* The steps with raw work (raw.h): producers and consumers with streams of their own. */
 #include <stdio.h>
 
 #include "program.h"
@@ -7,8 +7,8 @@
 #define MOST_USES 4
 
 /*
- * The bytes of a memory for the driver. Returns 0 if raw work cannot use them: they are mapped, other threads read
- * them, or a fault made the call fail.
+ * Finds the bytes of a memory for raw work. Returns 0 if raw work cannot use them, for example because they are mapped,
+ * or other threads read them.
  */
 static int find_place(struct program *program, const struct model *model, struct raw_place *place)
 {
@@ -34,8 +34,8 @@ static int find_place(struct program *program, const struct model *model, struct
 }
 
 /*
- * The same for work between bi_use_begin and bi_use_end. Half of the own memories stay private: their handle is looked
- * up without the library.
+ * Finds the bytes for raw work between bi_use_begin and bi_use_end. Reads the handle of half of the own memories from
+ * the object, so that these memories stay private.
  */
 static int find_begun_place(struct program *program, const struct model *model, struct raw_place *place)
 {
@@ -56,7 +56,7 @@ static int choose_range(struct program *program, const struct model *model, size
 	return 1;
 }
 
-/* The work of a producer or consumer that writes: the model has its bytes. */
+/* Enqueues raw work that writes, and writes the same bytes into the model. */
 static void put(struct program *program, struct model *model, struct raw_place place, uintptr_t stream)
 {
 	size_t first, nbytes, from;
@@ -77,7 +77,7 @@ static int free_witness(struct program *program)
 	return index;
 }
 
-/* The work of a consumer that reads; what it has read is compared later. */
+/* Enqueues raw work that reads device memory. settle_witness compares the bytes later. */
 static void get(struct program *program, const struct model *model, struct raw_place place, int stream)
 {
 	int index = free_witness(program);
@@ -115,7 +115,7 @@ static void choose_used(struct program *program, struct used *used, struct array
 	}
 }
 
-/* Returns 1 if one of the memories is mapped and the status says so. */
+/* Returns 1 if the status is BI_EBUSY because of a mapping of one of the memories. */
 static int are_busy(struct program *program, const struct used *used, int rc)
 {
 	for (size_t i = 0; i < used->count; i++)
@@ -177,7 +177,7 @@ static void step_silent_consumer(struct program *program)
 	put(program, model, place, bi_stream_handle(kept.streams[0]));
 }
 
-/* It goes on whenever it likes. */
+/* The silent consumer enqueues more work at any time. */
 static void step_silent_work(struct program *program)
 {
 	int memory = choose_memory(program);

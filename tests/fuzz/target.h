@@ -22,7 +22,7 @@ static inline void require(int condition, const char *what)
 	abort();
 }
 
-/* A failure says what is wrong, in one line. */
+/* Checks that a failure has its status and a message of one line. */
 static inline void check_refusal(int rc, const struct bi_error *err)
 {
 	require(err->status == rc && *err->message, "a failure says nothing");
@@ -30,7 +30,7 @@ static inline void check_refusal(int rc, const struct bi_error *err)
 		require((unsigned char)*c >= ' ' && *c != 0x7f, "a message has control characters");
 }
 
-/* Returns a copy in an allocation of exactly its size, so that a sanitizer sees what is read beyond it. */
+/* Returns a copy in an allocation of exactly its size, so that a sanitizer detects a read beyond it. */
 static inline void *copy_exactly(const void *bytes, size_t size)
 {
 	void *copy = malloc(size + !size);
@@ -56,7 +56,7 @@ struct input {
 	size_t size;
 };
 
-/* Takes a number of `nbytes` bytes in little endian. What is missing is 0. */
+/* Takes a number of `nbytes` bytes in little endian. Missing bytes are 0. */
 static inline uint64_t take(struct input *in, size_t nbytes)
 {
 	uint64_t number = 0;

@@ -1,4 +1,4 @@
-/* One part of the copy engine alone, against a copy by index arithmetic. */
+/* Compares one part of the copy engine with a copy by index arithmetic. */
 #ifndef BI_TESTS_SUPPORT_ENGINE_PART_H
 #define BI_TESTS_SUPPORT_ENGINE_PART_H
 
@@ -17,7 +17,10 @@ static inline void assert_inside(const struct bi_layout *layout)
 	assert_true(first >= 0 && end <= (int64_t)ENGINE_BYTES);
 }
 
-/* Copies between the layouts with every instruction set that runs here, with and without non-temporal stores. */
+/*
+ * Checks that the plan is of this kind, and that `fn` copies as naive_copy does. Copies with every instruction set that
+ * runs here, without non-temporal stores and, if the set has them, with them.
+ */
 static inline void check_engine_part(engine_part_fn fn, enum bi_plan_kind kind, const struct bi_layout *to,
 				     const struct bi_layout *from)
 {
@@ -53,7 +56,7 @@ static inline void check_engine_part(engine_part_fn fn, enum bi_plan_kind kind, 
 		}
 }
 
-/* A layout of a type whose first byte is at `offset`. */
+/* Returns a layout whose element [0, ..., 0] is at `offset`. */
 static inline struct bi_layout layout_at(const char *type, int64_t offset, int ndim, const int64_t *shape,
 					 const int64_t *strides)
 {

@@ -1,11 +1,11 @@
-/* How many of the calls that can be made to fail are. */
+/* Chooses which calls a test makes fail. */
 #ifndef BI_TESTS_SUPPORT_EVERY_H
 #define BI_TESTS_SUPPORT_EVERY_H
 
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Returns BI_TEST_EVERY=K: each K-th call is made to fail. Returns 1 if it is not set, or not above 0. */
+/* Returns K of BI_TEST_EVERY=K: a test makes each K-th call fail. Returns 1 if the variable is not set, or is 0. */
 static inline uint64_t test_every(void)
 {
 	const char *text = getenv("BI_TEST_EVERY");

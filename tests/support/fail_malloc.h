@@ -1,13 +1,13 @@
 /*
- * Lets one allocation fail. Programs that use it are linked with -Wl,--wrap=malloc, which sends the calls of malloc in
- * the library and the test here, but not those in shared libraries such as drivers.
+ * Makes one allocation fail. Programs that use this file are linked with -Wl,--wrap=malloc. The option replaces malloc
+ * in the library and the test, but not in shared libraries such as drivers.
  */
 #ifndef BI_TESTS_FAIL_MALLOC_H
 #define BI_TESTS_FAIL_MALLOC_H
 
 #include <stddef.h>
 
-/* The next call of malloc with that size returns NULL; 0: none does. */
+/* The next call of malloc with this size returns NULL. 0: no call fails. */
 void fail_malloc_of(size_t nbytes);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The fixture of every suite in tests/behaviour: the devices that the command line names, contexts of them, random
- * numbers, and checked calls of the library.
+ * The fixture of most suites in tests/behaviour, and of unit tests: the devices that the command line names, contexts
+ * of them, random numbers, and checked calls of the library.
  *
  * A suite's main() calls fixture_start, which reads the command line and the environment:
  *
@@ -36,7 +36,7 @@ struct fixture {
 
 extern struct fixture fixture;
 
-/* Sets the strings and the random numbers. Opens nothing. Returns 0, and has told the usage, if arguments are wrong. */
+/* Sets the strings and the random numbers. Opens nothing. Prints the usage and returns 0 if arguments are wrong. */
 int fixture_start(const char *suite, int argc, char **argv);
 
 /* Opens a device. Ends the program if that fails, so it can be called outside of a test. */
@@ -47,31 +47,31 @@ int fixture_open_contexts(void **state);
 int fixture_close_contexts(void **state);
 
 /*
- * Checked calls. `error` is the error that the calls pass to the library: a call that succeeds must not write to it, a
- * call that fails must write its status and one sentence.
+ * Checked calls pass `error` to the library. A call that succeeds must not write to `error`. A call that fails must
+ * write its status and a message of one line.
  */
 extern struct bi_error error;
 
 #define OK(call) check_ok((mark_error(), (call)), #call, __FILE__, __LINE__)
-/* The call returns that status. */
+/* Ends the test unless the call fails with this status. */
 #define REFUSED(status, call) check_refused((mark_error(), (call)), status, "", #call, __FILE__, __LINE__)
-/* The message contains `reason` as well. */
+/* As REFUSED. The message must also contain `reason`. */
 #define REFUSED_FOR(status, reason, call) \
 	check_refused((mark_error(), (call)), status, reason, #call, __FILE__, __LINE__)
-/* The call returns any status but BI_OK. */
+/* As REFUSED, with any status of a failure. */
 #define FAILS(call) REFUSED(BI_OK, call)
 
 void mark_error(void);
 void check_ok(int rc, const char *call, const char *file, int line);
 void check_refused(int rc, int status, const char *reason, const char *call, const char *file, int line);
 
-/* A pointer that no function may leave in *out. */
+/* The value of *out before a call. No function may leave it there. */
 #define STALE(type) ((type *)(void *)&error)
 
 /* A release callback that counts its calls in an atomic_int. */
 void count_release(void *data);
 
-/* Leaves out the test if BI_TEST_ONE_THREAD is set: calls of several threads end the process in the driver. */
+/* Skips the test if BI_TEST_ONE_THREAD is set: in some drivers, calls of several threads end the process. */
 void skip_for_one_thread(void);
 
 int is_opencl(const struct bi_context *context);

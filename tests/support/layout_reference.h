@@ -1,6 +1,6 @@
 /*
- * The naive reference of the layout tests: the list of the byte offsets of all elements, in C order. The reference
- * knows no strides; it moves offsets about as Python's language reference describes each operation.
+ * The naive reference of the layout tests: the list of the byte offsets of all elements, in C order. The reference has
+ * no strides: an operation selects and reorders offsets. Slices follow Python's language reference.
  */
 #ifndef BI_TESTS_SUPPORT_LAYOUT_REFERENCE_H
 #define BI_TESTS_SUPPORT_LAYOUT_REFERENCE_H
@@ -32,7 +32,7 @@ struct reference {
 	int64_t offsets[8 * MAX_ELEMENTS];
 };
 
-/* Steps to the next index in C order; returns 0 after the last. */
+/* Steps to the next index in C order. Returns 0 after the last. */
 static inline int next_index(int ndim, const int64_t *shape, int64_t *index)
 {
 	for (int i = ndim - 1; i >= 0; i--) {
@@ -52,7 +52,7 @@ static inline int64_t product(int ndim, const int64_t *shape)
 	return result;
 }
 
-/* Where an index stands in the list. */
+/* Returns the position of an index in the list of offsets. */
 static inline int64_t position(int ndim, const int64_t *shape, const int64_t *index)
 {
 	int64_t result = 0;
@@ -79,7 +79,7 @@ static inline void assert_refused(int rc, int status, const struct bi_error *err
 	assert_true(err->message[0] != '\0');
 }
 
-/* A layout of which every byte is known, so that it can be seen whether one is changed. */
+/* Returns a layout whose unused bytes are 0, so that a comparison of all bytes detects a change. */
 static inline struct bi_layout make(const char *type, int ndim, const int64_t *shape, const int64_t *strides,
 				    int64_t offset)
 {
@@ -95,7 +95,7 @@ static inline struct bi_layout make(const char *type, int ndim, const int64_t *s
 #define MAKE(type, offset, ...) \
 	make(type, ARRAY_LENGTH(((int64_t[]){ __VA_ARGS__ })), (int64_t[]){ __VA_ARGS__ }, NULL, offset)
 
-/* Asserts that a call fails and changes nothing. */
+/* Asserts that a call fails with this status and does not change the layout. The call passes `&err`. */
 #define ASSERT_UNTOUCHED(layout, call, status) \
 	do { \
 		const struct bi_layout before_ = *(layout); \
@@ -140,7 +140,7 @@ static inline void compare_extent(const struct bi_layout *layout, const struct r
 	assert_int_equal(end, high + ref->item_size);
 }
 
-/* Do the offsets grow by the item size when the elements are visited in this order? */
+/* Returns true if the offsets grow by the item size when the elements are visited in this order. */
 static inline int naive_contiguous(const struct reference *ref, char order)
 {
 	int64_t shape[MAX_AXES], index[MAX_AXES] = { 0 }, turned[MAX_AXES];
@@ -186,7 +186,7 @@ static inline void random_shape(struct test_random *random, int max_ndim, int64_
 	}
 }
 
-/* Dense in some order and perhaps stepped and turned round, or anything at all. */
+/* Makes the strides of C or Fortran order, some of them multiplied or negated, or any small numbers. */
 static inline void random_strides(struct test_random *random, int ndim, const int64_t *shape, int64_t item_size,
 				  int64_t *strides)
 {
@@ -231,7 +231,7 @@ static inline void random_layout(struct test_random *random, int64_t max_count, 
 	}
 }
 
-/* The indices that a slice selects, one by one; returns how many. */
+/* Writes the indices that a slice selects. Returns their number. */
 static inline int64_t naive_slice(int64_t n, const struct bi_index *item, int64_t *selected)
 {
 	int64_t count = 0, i, j;
@@ -256,7 +256,7 @@ static inline int64_t naive_slice(int64_t n, const struct bi_index *item, int64_
 	return count;
 }
 
-/* What each axis of the source may be, and which axis of the result it is (-1: none). */
+/* For each axis of the source: the selected indices, their number, and the axis of the result (-1: none). */
 struct selection {
 	int64_t chosen[MAX_AXES][8];
 	int64_t length[MAX_AXES];
@@ -325,7 +325,7 @@ static inline int64_t random_step(struct test_random *random)
 	return step ? step : 1;
 }
 
-/* Items that fit; at the end, 0..n axes are left to be implied. */
+/* Makes items of an index that fits. Returns their number. They may leave out axes at the end. */
 static inline int random_items(struct test_random *random, const struct reference *ref, struct bi_index *items)
 {
 	int count = 0, ellipsis = 0, axis = 0, used = (int)test_between(random, 0, ref->ndim), added = 0;

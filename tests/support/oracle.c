@@ -1,4 +1,4 @@
-/* Random layouts and the reference that they are compared with: loops over every element, nothing clever. */
+/* Random layouts, and a reference for copies and fills that loops over all elements. */
 #include "oracle.h"
 
 #include <stdio.h>
@@ -103,7 +103,7 @@ static int64_t random_gap(int64_t item_size)
 	}
 }
 
-/* Axes that are never stepped along may have any stride. */
+/* Returns a stride for an axis with less than two elements, which may have any stride. */
 static int64_t unused_stride(void)
 {
 	static const int64_t strides[] = { 0, 1, -3, INT64_C(1) << 40, -(INT64_C(1) << 40) };
@@ -276,7 +276,7 @@ void naive_fill(unsigned char *bytes, const struct bi_layout *layout, const void
 	free(offsets);
 }
 
-/* How often each byte is part of an element. */
+/* Returns for each byte the number of elements that contain it. Freed by the caller. */
 static unsigned *touched_bytes(const struct bi_layout *layout, size_t nbytes)
 {
 	size_t count;
@@ -390,12 +390,12 @@ void oracle_open(struct oracle *oracle, struct bi_context *context, enum place p
 	assert_int_equal(bi_memory_nbytes(oracle->memory), nbytes);
 }
 
-/* As the CPU sees it; 0: there is no address that holds at any time. */
+/* Reads memory of CUDA through its address. Returns 0 for other memory, and if the CPU has no address of it. */
 static int read_by_address(const struct bi_view *all, unsigned char *bytes, size_t nbytes)
 {
 	const void *address = bi_view_host_pointer(all);
 
-	/* Where a driver maps, the address holds only while the memory is mapped. */
+	/* OpenCL: the address is valid only while the memory is mapped. */
 	if (!address || !is_cuda(bi_memory_context(bi_view_memory(all))))
 		return 0;
 	OK(bi_view_synchronize(all, &error));

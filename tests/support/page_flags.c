@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns true if the line is the first of a mapping. Then *contains tells if the mapping contains the address. */
+/* Returns true if the line is the first of a mapping. Then *contains is 1 if the mapping contains the address. */
 static int is_first_line(const char *line, uintptr_t address, int *contains)
 {
 	uintptr_t first, end;
@@ -16,7 +16,7 @@ static int is_first_line(const char *line, uintptr_t address, int *contains)
 	return 1;
 }
 
-/* The flag "hg" stands for a request. */
+/* Returns 1 if the mapping has the flag "hg" (large pages were requested), 0 if not, -1 if no flags are found. */
 static int find_flag(FILE *maps, uintptr_t address)
 {
 	int contains = 0;

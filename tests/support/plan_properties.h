@@ -1,6 +1,6 @@
 /*
- * What every plan must be, told from the two layouts alone: by the unit test on random layouts, by the fuzzer on any.
- * Functions return NULL, or what is wrong.
+ * Checks of properties that every plan has. The unit test makes plans of random layouts, the fuzzer of any layouts. The
+ * checks return NULL, or a text that says what is wrong.
  */
 #ifndef BI_TESTS_UNIT_PLAN_PROPERTIES_H
 #define BI_TESTS_UNIT_PLAN_PROPERTIES_H
@@ -18,7 +18,7 @@ static inline uint64_t plan_steps(int64_t stride)
 	return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
 }
 
-/* The kind that the header says, worked out from the nest. */
+/* Returns the kind that plan.h demands for this nest, and in *cross the crossed axis, or -1. */
 static inline enum bi_plan_kind plan_kind_of(const struct bi__plan *plan, size_t item, int *cross)
 {
 	int x = plan->ndim - 1, moves = 0;
@@ -94,7 +94,9 @@ static inline int plan_equal(const struct bi__plan *a, const struct bi__plan *b)
 	       !memcmp(a->src_strides, b->src_strides, axes);
 }
 
-/* The plan's nest as a layout: its axes, and one for the items of the unit. 0 if those are too many. */
+/*
+ * Makes a layout of one side of the nest: its axes, and one for the items of the unit. Returns 0 if that is no layout.
+ */
 static inline int plan_side(const struct bi__plan *plan, struct bi_dtype dtype, int64_t offset, const int64_t *strides,
 			    struct bi_layout *out)
 {
@@ -108,7 +110,10 @@ static inline int plan_side(const struct bi__plan *plan, struct bi_dtype dtype, 
 	       bi_layout_init(out, dtype, plan->ndim + 1, shape, all, offset, NULL) == BI_OK;
 }
 
-/* Also where the layouts are too large to be executed: both sides reach as far as the layouts do. */
+/*
+ * Checks that both sides of the nest extend as far as the layouts, and that the nest has the same plan. Needs no
+ * memory, so the layouts may be of any size.
+ */
 static inline const char *plan_check_nest(const struct bi__plan *plan, const struct bi_layout *dst,
 					  const struct bi_layout *src)
 {
@@ -131,7 +136,7 @@ static inline const char *plan_check_nest(const struct bi__plan *plan, const str
 	return plan_equal(plan, &again) ? NULL : "the plan of the plan's nest is another one";
 }
 
-/* For each byte of the destination, from its first on, the byte of the source that goes there; -1: none. */
+/* For each byte of the destination, first..end, the offset of the byte of the source that is copied there; -1: none. */
 struct plan_moves {
 	int64_t first, end;
 	int64_t *from;
@@ -146,7 +151,7 @@ static inline int plan_moves_open(struct plan_moves *moves, const struct bi_layo
 	return moves->from != NULL;
 }
 
-/* 0 if a byte is outside of the destination, or written twice. */
+/* Returns 0 if a byte is outside of the destination, or written twice. */
 static inline int plan_move(struct plan_moves *moves, int64_t dst, int64_t src, size_t nbytes)
 {
 	for (size_t i = 0; i < nbytes; i++) {
@@ -159,7 +164,7 @@ static inline int plan_move(struct plan_moves *moves, int64_t dst, int64_t src, 
 	return 1;
 }
 
-/* Every step of a nest of loops. */
+/* Does all steps of a nest of loops. Returns 0 as plan_move does. */
 static inline int plan_move_all(struct plan_moves *moves, int ndim, const int64_t *shape, const int64_t *dst_strides,
 				const int64_t *src_strides, int64_t dst, int64_t src, size_t nbytes)
 {
@@ -173,7 +178,7 @@ static inline int plan_move_all(struct plan_moves *moves, int ndim, const int64_
 	return sound;
 }
 
-/* Element by element by the layouts, and run by run by the plan: the same bytes come to the same places. */
+/* Checks that the plan moves the same bytes to the same places as a copy of each element by the layouts. */
 static inline const char *plan_check_moves(const struct bi__plan *plan, const struct bi_layout *dst,
 					   const struct bi_layout *src)
 {
@@ -197,7 +202,7 @@ static inline const char *plan_check_moves(const struct bi__plan *plan, const st
 	return wrong;
 }
 
-/* Both sides of a copy, written in another way. */
+/* Both layouts of a copy, rewritten so that the copy stays the same. */
 struct plan_pair {
 	struct bi_layout dst, src;
 };
@@ -222,7 +227,7 @@ static inline void plan_insert_axis(struct bi_layout *layout, int at, int64_t ex
 	layout->strides[at] = stride;
 }
 
-/* One axis becomes two; its extent is a multiple of `inner`. */
+/* Splits an axis in two. Its extent is a multiple of `inner`. */
 static inline void plan_split_axis(struct bi_layout *layout, int axis, int64_t inner)
 {
 	int64_t extent = layout->shape[axis] / inner, stride = layout->strides[axis];
@@ -231,7 +236,10 @@ static inline void plan_split_axis(struct bi_layout *layout, int axis, int64_t i
 	plan_insert_axis(layout, axis, extent, extent > 1 ? stride * inner : 0);
 }
 
-/* Are the strides of the axes that are stepped along at least the reach of those below? */
+/*
+ * Returns true if the stride of each axis of two or more elements is at least the number of bytes that all axes with at
+ * most this stride cover.
+ */
 static inline int plan_nests(const struct bi_layout *layout)
 {
 	for (int i = 0; i < layout->ndim; i++) {
@@ -279,7 +287,7 @@ static inline void plan_rewrite_once(struct plan_pair *pair, int may_split, stru
 	}
 }
 
-/* The same copy, written in another way, has the same plan. */
+/* Checks that the same copy, written in another way, has the same plan. */
 static inline const char *plan_check_rewritten(const struct bi__plan *plan, const struct bi_layout *dst,
 					       const struct bi_layout *src, struct test_random *random)
 {
@@ -295,7 +303,7 @@ static inline const char *plan_check_rewritten(const struct bi__plan *plan, cons
 	return plan_equal(plan, &again) ? NULL : "the same copy in other words has another plan";
 }
 
-/* What callers of the library are told of it. */
+/* Checks that bi_plan_make returns the same plan, and a reason of one line. */
 static inline const char *plan_check_public(const struct bi__plan *plan, const struct bi_layout *dst,
 					    const struct bi_layout *src)
 {
@@ -315,8 +323,8 @@ static inline const char *plan_check_public(const struct bi__plan *plan, const s
 }
 
 /*
- * Everything. Shapes and item sizes are equal, and no two elements of the destination share bytes. Plans that span more
- * than `most` bytes are not executed.
+ * Makes all checks. Shapes and item sizes are equal, and no two elements of the destination share bytes. Plans whose
+ * destination spans more than `most` bytes are not executed.
  */
 static inline const char *plan_check(const struct bi_layout *dst, const struct bi_layout *src,
 				     struct test_random *random, uint64_t most)

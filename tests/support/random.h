@@ -1,6 +1,6 @@
 /*
- * Reproducible random numbers for tests: splitmix64, seeded from BI_TEST_SEED or from the clock. BI_TEST_EFFORT says how
- * many random cases a test runs.
+ * Reproducible random numbers for tests: splitmix64, seeded from BI_TEST_SEED or from the clock. BI_TEST_EFFORT says
+ * how many random cases a test runs.
  */
 #ifndef BI_TESTS_SUPPORT_RANDOM_H
 #define BI_TESTS_SUPPORT_RANDOM_H
@@ -23,7 +23,7 @@ struct test_random {
 	uint64_t state;
 };
 
-/* The same number at each call; the first call prints it. */
+/* Returns the same number at each call. The first call prints it. */
 TEST_MAYBE_UNUSED static uint64_t test_seed(void)
 {
 	static uint64_t seed;
@@ -65,7 +65,7 @@ TEST_MAYBE_UNUSED static uint64_t test_next(struct test_random *random)
 	return z ^ (z >> 31);
 }
 
-/* Uniform enough for tests in [low, high], both included. */
+/* Returns a number in [low, high], both included. The numbers are uniform enough for tests. */
 TEST_MAYBE_UNUSED static int64_t test_between(struct test_random *random, int64_t low, int64_t high)
 {
 	uint64_t span = (uint64_t)high - (uint64_t)low + 1;

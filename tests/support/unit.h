@@ -19,7 +19,7 @@ static inline struct bi_context *open_device(const char *spec)
 	return fixture_open(spec, &options);
 }
 
-/* What a context logs, the newest lines dropped when it is full. */
+/* The first lines that a context logs. Further lines are dropped, and long lines are cut. */
 struct log_lines {
 	int count;
 	char lines[64][256];
@@ -34,7 +34,7 @@ static inline void keep_log_line(void *data, enum bi_log_level level, const char
 		snprintf(log->lines[log->count++], sizeof(log->lines[0]), "%s", message);
 }
 
-/* Opens a device whose context logs every step of a copy. */
+/* Opens a device whose context logs each step of a copy. Drops the lines of the opening. */
 static inline struct bi_context *open_logging(const char *spec, struct log_lines *log)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
@@ -49,7 +49,7 @@ static inline struct bi_context *open_logging(const char *spec, struct log_lines
 	return context;
 }
 
-/* Returns how many lines contain the text, and forgets them all. */
+/* Returns how many lines contain the text, and drops all lines. */
 static inline int count_lines(struct log_lines *log, const char *text)
 {
 	int found = 0;
@@ -60,7 +60,7 @@ static inline int count_lines(struct log_lines *log, const char *text)
 	return found;
 }
 
-/* An array of the library's memory. */
+/* Makes an array in memory of the library. */
 static inline struct bi_view *new_array(struct bi_context *context, const char *type, int ndim, const int64_t *shape)
 {
 	struct bi_view *view;
@@ -72,7 +72,7 @@ static inline struct bi_view *new_array(struct bi_context *context, const char *
 #define NEW_ARRAY(context, type, ...) \
 	new_array(context, type, (int)ARRAY_LENGTH(((int64_t[]){ __VA_ARGS__ })), (int64_t[]){ __VA_ARGS__ })
 
-/* Memory of one kind, and a view of all its bytes. */
+/* Allocates memory of this kind. Returns a view of all its bytes. */
 static inline struct bi_view *new_bytes(struct bi_context *context, enum bi_memory_kind kind, size_t nbytes)
 {
 	const int64_t shape[] = { (int64_t)nbytes };
@@ -95,13 +95,13 @@ static inline size_t bytes_in(const struct bi_view *view)
 	return (size_t)bi_layout_nbytes(&layout);
 }
 
-/* Byte number i of an array that was numbered. */
+/* Returns byte number i of an array that number_bytes has written. */
 static inline unsigned char number_at(size_t i)
 {
 	return (unsigned char)(i % 251);
 }
 
-/* Writes 0, 1, 2, ... into the array, in C order. */
+/* Writes 0, 1, 2, ... modulo 251 into the array, in C order. */
 static inline void number_bytes(struct bi_view *view)
 {
 	size_t nbytes = bytes_in(view);
@@ -114,7 +114,7 @@ static inline void number_bytes(struct bi_view *view)
 	free(bytes);
 }
 
-/* Ends the test unless both arrays have the same elements. */
+/* Ends the test unless both arrays have the same bytes in C order. */
 static inline void assert_same_elements(const struct bi_view *a, const struct bi_view *b)
 {
 	size_t nbytes = bytes_in(a);
@@ -137,7 +137,7 @@ static inline struct bi_view *transposed(const struct bi_view *view)
 	return out;
 }
 
-/* Every `step`-th element along the first axis. */
+/* Returns a view of every `step`-th element along the first axis. */
 static inline struct bi_view *every(const struct bi_view *view, int64_t step)
 {
 	const struct bi_index item = { BI_INDEX_SLICE, BI_OMITTED, BI_OMITTED, step };
@@ -148,7 +148,7 @@ static inline struct bi_view *every(const struct bi_view *view, int64_t step)
 }
 
 #ifndef _WIN32
-/* The exit status of a forked child that runs `child`. */
+/* Returns the exit status of a forked child that runs `child`, or 128 if a signal ends it. */
 static inline int status_of_child(int (*child)(void *data), void *data)
 {
 	pid_t pid = fork();

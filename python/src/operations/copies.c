@@ -1,9 +1,9 @@
 /*
  * Copies: copy(), to(), copyto(), asarray(), assignment
  *
- * The library enqueues a copy and orders later work on the memory behind it. If an operation imports an array for
- * itself, the producer of that array cannot wait for this library's streams. Such an operation waits until its work on
- * the array is complete (operands.c).
+ * The library enqueues a copy and orders later work on the memory behind it. Some producers cannot wait for this
+ * library's streams. An operation that imports an array of such a producer for itself waits until the work on the array
+ * is complete (bip_operand_finish).
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static int is_same_context(const struct bi_context *a, const struct bi_context *
 	       strcmp(bi_context_device(a)->spec, bi_context_device(b)->spec) == 0;
 }
 
-/* Returns true if the array is in the memory of the context's device. */
+/* Returns true if the memory belongs to the context. Host memory belongs to each host context. */
 static int is_in_context(const struct bi_view *view, const struct bi_context *context)
 {
 	if (is_host(view))
@@ -45,8 +45,9 @@ static int is_in_context(const struct bi_view *view, const struct bi_context *co
 /* Copying */
 
 /*
- * Waits until the copy has read host memory, because its owner may write to the memory at any time, for example through
- * NumPy. Nothing is pending after a copy between host memories or with sync=False.
+ * Waits until the copy has read its source, if this is host memory: the owner of the memory may write to it at any
+ * time, for example through NumPy. Nothing is pending after a copy between host memories, or after an import with
+ * sync=False.
  */
 static int finish_reading(const struct bi_view *src)
 {
@@ -54,8 +55,8 @@ static int finish_reading(const struct bi_view *src)
 }
 
 /*
- * Copies on a stream given by the user. It is a stream of the destination's device, or of the source's device if the
- * destination is host memory.
+ * Copies on a stream given by the user. The stream belongs to the destination's device, or to the source's device if
+ * the destination is host memory.
  */
 static int copy_on(const struct bi_view *dst, const struct bi_view *src, PyObject *stream)
 {
@@ -319,7 +320,7 @@ static int check_dtype(PyObject *wanted, const struct bi_view *view)
 
 /*
  * Decides whether asarray() copies. `stays` is 1 if the array is on the requested device. Returns 1 to copy, 0 to use
- * the array itself, -1 with an exception if a copy is necessary and copy=False forbids it.
+ * the array itself, -1 with an exception if copy=False forbids a necessary copy, or `copy` has no truth value.
  */
 static int decide_copy(PyObject *copy_argument, int stays)
 {

@@ -23,8 +23,8 @@ struct pattern {
 };
 
 /*
- * Returns the element type that an array gets without the argument dtype, as a new reference: float64, or NumPy's type
- * for the value of full().
+ * Returns the element type that an array gets without the argument dtype, as a new reference: that of an array or
+ * scalar of NumPy, the Python type of a bool, int or complex number, and float for all else.
  */
 static PyObject *default_type(PyObject *value)
 {
@@ -53,7 +53,7 @@ static int type_of_array(PyObject *array, struct pattern *out)
 	return layout.descr && !out->descr ? -1 : 0;
 }
 
-/* Adds to the refusal of an element type that it is the type of the value. */
+/* Extends an UnsupportedTypeError: the refused element type is that of the value. Returns -1. */
 static int refuse_default(void)
 {
 	PyObject *text = PyErr_ExceptionMatches(bip_UnsupportedTypeError) ? bip_take_message() : NULL;
@@ -78,7 +78,7 @@ static int read_default(PyObject *value, struct pattern *out)
 	return rc && dtype ? refuse_default() : rc;
 }
 
-/* Reads an element type as bip_dtype_argument does. `given` is the argument dtype, and may be NULL or None. */
+/* Reads the element type. `given` is the argument dtype; for NULL and None it is the default type for the value. */
 static int read_dtype(PyObject *given, PyObject *value, struct pattern *out)
 {
 	if (given && given != Py_None)
@@ -158,7 +158,7 @@ static PyObject *make_array(enum contents contents, PyObject *const *values)
 	return view ? bip_new(view) : NULL;
 }
 
-/* Makes an array without the argument fill_value. The arguments are those of full() without the second one. */
+/* Makes an array without a value. The arguments are those of full() without the second one. */
 static PyObject *make_without_value(const struct bip_signature *signature, enum contents contents,
 				    PyObject *const *args, Py_ssize_t count, PyObject *names)
 {

@@ -51,7 +51,7 @@ PyObject *bip_fill(PyObject *self, PyObject *const *args, Py_ssize_t count, PyOb
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
-/* The element is not on the stack, because a driver that fails may write it after the call. It is never freed then. */
+/* After BI_EUNFINISHED the driver may still write the element, so it is not on the stack, and is not freed then. */
 static PyObject *read_element(struct bi_view *view, const int64_t *index)
 {
 	void *element = PyMem_Malloc(bi_view_dtype(view).item_size);
@@ -74,8 +74,8 @@ static PyObject *read_element(struct bi_view *view, const int64_t *index)
 }
 
 /*
- * Writes the index of the element at `position` in C order. A negative position counts from the end: -1 is the last
- * element. Raises IndexError if there is no such element.
+ * Writes to *index the index of the element at `position` in C order. A negative position counts from the end: -1 is
+ * the last element. Raises IndexError if there is no such element.
  */
 static int unravel_position(const struct bi_view *view, int64_t position, int64_t *index)
 {

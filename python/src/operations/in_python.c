@@ -1,4 +1,4 @@
-/* Methods and operators that are functions of the module buffer_interface._array. */
+/* Methods and operators that are functions of the module buffer_interface._array, and __copy__. */
 #include "lifetime.h"
 #include "object.h"
 #include "operations/operations.h"

@@ -29,7 +29,7 @@ struct mapping {
 	char *format; /* owned */
 };
 
-/* The address that an array without elements has. */
+/* The address in the buffers of an array without elements. */
 static char nowhere;
 
 static const char closed[] = "the mapping is closed";
@@ -208,8 +208,8 @@ static int end_with_last_buffer(struct mapping *self)
 }
 
 /*
- * Ends the mapping at the end of the `with` block. An array that was made from the mapping may outlive the block, as
- * variables do. The mapping then ends when the last such array is freed, because a pointer cannot be taken from NumPy.
+ * Ends the mapping at the end of the `with` block. An array that was made from the mapping may outlive the block, and
+ * keeps its address. So the mapping then ends when the last such array is freed.
  */
 static PyObject *mapping_exit(PyObject *self, PyObject *Py_UNUSED(args))
 {
@@ -234,7 +234,7 @@ static void mapping_dealloc(PyObject *object)
 
 	if (self->map)
 		unmap_unraisable(self);
-	/* During a capture nobody can close it later. */
+	/* A capture has refused the unmapping, and no later call can repeat it. */
 	if (self->map) {
 		bi_map_abandon(self->map);
 		unmap_unraisable(self);
@@ -247,7 +247,7 @@ static void mapping_dealloc(PyObject *object)
 
 /* The mapping as an object */
 
-/* Returns the reason why the mapping gives no more buffers: `closed` or `ending`. Returns NULL if it gives some. */
+/* Returns the reason why the mapping exports no more buffers, `closed` or `ending`. Returns NULL if there is none. */
 static const char *find_end_locked(const struct mapping *self)
 {
 	return !self->map ? closed : self->is_ending ? ending : NULL;
@@ -335,7 +335,7 @@ static PyObject *get_strides(PyObject *self, void *Py_UNUSED(closure))
 
 /* The buffer protocol */
 
-/* Fills in all members of the buffer, as for a request with PyBUF_FULL. */
+/* Fills in all members of the buffer except `obj`, as for a request with PyBUF_FULL. */
 static void fill_buffer(const struct mapping *self, Py_buffer *buffer)
 {
 	struct bi_layout layout;
@@ -383,7 +383,7 @@ static void clear_unrequested(Py_buffer *buffer, int flags)
 		buffer->format = NULL;
 	if (!has_flags(flags, PyBUF_ND)) {
 		buffer->shape = NULL;
-		buffer->ndim = 1; /* all bytes, as memoryview has it */
+		buffer->ndim = 1; /* all bytes along one axis, as memoryview does */
 	}
 	if (!has_flags(flags, PyBUF_STRIDES))
 		buffer->strides = NULL;

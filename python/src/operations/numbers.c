@@ -1,6 +1,6 @@
 /*
- * An array as an operand: int(), float(), complex(), bool(), and the operators and methods of libraries that compute,
- * which name those libraries.
+ * An array as a number: bool(), int(), float(), complex() and operator.index(). Operators and methods that would
+ * compute raise an exception that names libraries for that.
  */
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "operations/operations.h"
 
 /*
- * Returns the only element of an array with at most one element as a Python object. Raises TypeError for other arrays.
- * Without this function int() would parse the bytes of the array as text, and bool() would use its length.
+ * Returns the element of an array of one element as a Python object. Raises TypeError for other arrays. Without this
+ * function int() would parse the bytes of the array as text, and bool() would use its length.
  */
 static PyObject *only_element(PyObject *self, const char *function)
 {
@@ -66,8 +66,8 @@ PyObject *bip_complex(PyObject *self, PyObject *Py_UNUSED(none))
 }
 
 /*
- * Raises TypeError for an array with axes, as NumPy does: bytes() and bytearray() try __index__ before the buffer
- * protocol, so an array of one element would count as the length of the result.
+ * operator.index(). Raises TypeError for an array with axes, as NumPy does. bytes() and bytearray() try __index__
+ * before the buffer protocol, so the element of an array of one element would count as the length of the result.
  */
 static PyObject *index_of(PyObject *self)
 {
@@ -89,8 +89,8 @@ static PyObject *index_of(PyObject *self)
 }
 
 /*
- * Raises the exception, with the libraries that compute on the memory of the array. `call` is what follows the array in
- * their code, such as ".sum()", or "".
+ * Raises the exception with a message that names libraries that compute on the memory of the array. `call` is the text
+ * that follows the array in the message, such as ".sum()", or "".
  */
 static void refuse_computing(PyObject *self, PyObject *exception, const char *call)
 {
@@ -137,7 +137,7 @@ PyObject *bip_refuse_method(PyObject *self, void *name)
 	return NULL;
 }
 
-/* Python calls this too if only the modulus is an array. */
+/* Python also calls this function if only the modulus is an array. */
 static PyObject *refuse_power(PyObject *left, PyObject *right, PyObject *Py_UNUSED(modulus))
 {
 	if (!BIP_CHECK(left) && !BIP_CHECK(right))

@@ -1,9 +1,10 @@
 /*
  * Operations: the methods and functions that take arrays, and their shared declarations
  *
- * `stream` is the object that a user gave as a stream. For NULL and None the work runs on the home stream of the
- * memory. For two arrays it is a stream of the destination's device, or of the source's device if the destination is
- * host memory. Methods and functions have the signatures of PyMethodDef; type.c and module.c have their docstrings.
+ * `stream` is the object that a user gave as a stream. For NULL and None the library chooses the stream (rows 6 and 7
+ * of docs/ordering.md); acquire(), hand_back() and join() refuse None. An operation on two arrays takes a stream of the
+ * destination's device, or of the source's device if the destination is host memory. The functions that CPython calls
+ * have the signatures of its tables. type.c, properties.c, module.c and map.c have their docstrings.
  */
 #ifndef BIP_OPERATIONS_OPERATIONS_H
 #define BIP_OPERATIONS_OPERATIONS_H
@@ -22,19 +23,21 @@ struct bip_operand {
 /* Makes an operand of any array. A BufferInterface is used as it is; any other object is imported. */
 int bip_operand_take(PyObject *object, struct bip_operand *out);
 /*
- * Ends the use of an operand. The producer of a temporary operand cannot wait for this library's streams. So the
- * calling thread waits for the work on the operand: always for host memory, and for device memory unless the user named
- * a stream. `rc` is the result of the operation. Returns `rc`, or -1 with an exception if `rc` is 0 and the wait fails.
+ * Ends the use of an operand, and releases it. The calling thread waits for the work on a temporary operand in two
+ * cases: if it is host memory; and if its producer named no stream and the user named none. Other code could not wait
+ * for this work. `rc` is the result of the operation. Returns `rc`, or -1 with an exception if `rc` is 0 and the wait
+ * fails.
  */
 int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc);
 
 /* Scalars ------------------------------------------------------------------------------------------ scalars.c */
 
-/* Returns true if the value is one element of this type (a scalar), and false if it is an array. */
+/* Returns true if the value is converted to one element of this type, and false if it is imported as an array. */
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype);
 /*
  * Converts a Python value, or the element of an array of one element, to an element of the view, item_size bytes.
- * Raises OverflowError for an integer that does not fit, TypeError for a value that is no element.
+ * Raises OverflowError for an integer that does not fit, TypeError for most values that are no element, and what NumPy
+ * raises if it converts the value.
  */
 int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element);
 /* Converts an element of the view to a Python value. */
@@ -112,11 +115,12 @@ PyObject *bip_copy_protocol(PyObject *self, PyObject *none);
 PyObject *bip_get_mT(PyObject *self, void *closure);
 PyObject *bip_iterate(PyObject *self);
 /*
- * The operators of arithmetic, and < and its like. Returns NotImplemented for an operand of another library, which may
- * compute with both. Otherwise raises TypeError, because this library does not compute.
+ * The operators of arithmetic, and <, <=, > and >= (numbers.c). Raises TypeError, because this library does not
+ * compute. Returns NotImplemented if the other operand is neither a BufferInterface nor a number of Python: its own
+ * operator may compute with the array.
  */
 PyObject *bip_refuse_arithmetic(PyObject *left, PyObject *right);
-/* The getter of methods that only libraries that compute have: raises AttributeError, which names such a library. */
+/* Getter of methods that this library lacks: raises AttributeError that says how to get the result (numbers.c). */
 PyObject *bip_refuse_method(PyObject *self, void *name);
 PyObject *bip_compare(PyObject *self, PyObject *other, int operation);
 int bip_contains(PyObject *self, PyObject *value);

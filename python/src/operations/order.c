@@ -8,7 +8,7 @@
 #include "base/errors.h"
 #include "operations/operations.h"
 
-/* synchronize(). Like every operation here that orders an array, it also orders the mask of the array. */
+/* Like acquire(), hand_back() and join(), synchronize() applies to the mask of the array as well. */
 PyObject *bip_synchronize(PyObject *self, PyObject *Py_UNUSED(none))
 {
 	PyObject *mask = bip_mask(self);
@@ -20,7 +20,10 @@ PyObject *bip_synchronize(PyObject *self, PyObject *Py_UNUSED(none))
 	return rc ? NULL : Py_NewRef(Py_None);
 }
 
-/* A mark is a capsule of an event that is complete when the work that is now pending on an array is complete. */
+/*
+ * A mark is a capsule of an event. The event is complete when the work is complete that was pending on an array when
+ * the mark was made.
+ */
 static const char mark_name[] = "buffer_interface._core mark";
 
 static void free_mark(PyObject *mark)
@@ -28,7 +31,7 @@ static void free_mark(PyObject *mark)
 	bi_event_release(PyCapsule_GetPointer(mark, mark_name));
 }
 
-/* Records the event on a stream of its own, so that it waits for no other work. */
+/* Records the event on a new stream, on which is nothing but the wait for the array. */
 static int record_mark(const struct bi_view *view, struct bi_event **out, struct bi_error *err)
 {
 	struct bi_stream *stream;
@@ -81,8 +84,8 @@ PyObject *bip_is_complete(PyObject *Py_UNUSED(module), PyObject *mark)
 typedef int order_fn(const struct bi_view *view, struct bi_stream *stream, struct bi_error *err);
 
 /*
- * Calls the function for a view and a stream. Drops the GIL, because handing back from the per-thread stream of another
- * thread blocks the calling thread.
+ * Calls the function for a view and a stream. Drops the GIL, because the function may block the calling thread (rows
+ * 15, 17 and 19 of docs/ordering.md).
  */
 static int order_view(const struct bi_view *view, struct bi_stream *stream, order_fn *function)
 {
@@ -96,8 +99,8 @@ static int order_view(const struct bi_view *view, struct bi_stream *stream, orde
 }
 
 /*
- * Forgets the stream that the import acquired, if it is this stream. It is handed back only once, because its owner may
- * destroy it afterwards.
+ * Drops the reference to the stream that was given to the import, if it is this stream. Otherwise the release would
+ * hand the stream back again, and the owner of the stream may have destroyed it before.
  */
 static void forget_acquired(struct bip_object *self, const struct bi_stream *stream)
 {

@@ -1,8 +1,8 @@
 /*
  * Converts Python's values to elements of an array, and back
  *
- * This file converts booleans, integers, floats and complex numbers of one lane. NumPy converts texts, structured
- * types, types of several lanes and types of ml_dtypes.
+ * This file converts booleans, integers, floats and complex numbers of one lane. NumPy converts all other types: texts,
+ * bytes, structured types, types of several lanes and types of ml_dtypes.
  */
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
  * Views of the same memory: indexing, axes, shapes, element types
  *
- * The operations follow NumPy's basic indexing and its exceptions. They copy no element and call no driver. A result
- * that would need a copy is refused. The mask of a masked array is changed in the same way as the array.
+ * The operations follow NumPy's basic indexing and its exceptions. Making a view copies no element and calls no driver.
+ * A view that would need a copy is refused. The mask of a masked array is changed in the same way as the array, except
+ * that a masked array has no view of a field or of another element type.
  */
 #include "lifetime.h"
 #include "object.h"
@@ -17,7 +18,8 @@
 
 /*
  * One kind of view. If the library fails with `status`, `exception` is raised, because NumPy raises another exception
- * here than bip_raise. No object is static: on Windows the address of an exception is no constant.
+ * here than bip_raise. An object with an exception is not static: on Windows the address of an exception is no
+ * constant.
  */
 struct change {
 	int (*apply)(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err);
@@ -34,7 +36,7 @@ static void *raise_for_change(const struct change *change, int rc, const struct 
 	return NULL;
 }
 
-/* Changes a mask that is smaller than the array. Such a mask is repeated over the array, so it is broadcast first. */
+/* Changes a mask. The mask may be smaller than the array, and is then repeated over it, so it is broadcast first. */
 static int change_broadcast_mask(const struct bi_view *view, const struct bi_view *mask, const struct change *change,
 				 const void *argument, struct bi_view **out, struct bi_error *err)
 {
@@ -68,8 +70,8 @@ static PyObject *change_mask(const struct bi_view *view, PyObject *mask, const s
 }
 
 /*
- * Changes the mask as well. Gets the mask before the view: another thread may release the array in between, and then
- * the view is missing. Takes ownership of `changed`.
+ * Returns the object for `changed`, with the mask changed in the same way. Takes ownership of `changed`. Gets the mask
+ * before the view: if another thread releases the array before one of them, the view is missing, which raises.
  */
 static PyObject *change_masked(PyObject *self, const struct change *change, const void *argument,
 			       struct bi_view *changed)
@@ -130,7 +132,7 @@ static int refuse_key(PyObject *key)
 		Py_TYPE(key)->tp_name);
 }
 
-/* Replaces PY_SSIZE_T_MIN by the next number, because the library takes it as BI_OMITTED. The slice stays the same. */
+/* Replaces PY_SSIZE_T_MIN, which equals BI_OMITTED on 64 bits, by the next number. The slice stays the same. */
 static int64_t slice_limit(Py_ssize_t given)
 {
 	return given == PY_SSIZE_T_MIN ? given + 1 : given;
@@ -190,8 +192,8 @@ static int read_indices(PyObject *key, struct indices *out)
 }
 
 /*
- * Returns the axis whose extent an integer exceeds, and the integer in *index; -1 if there is none. Behind a second
- * ellipsis, which the library refuses, no axis is left.
+ * Returns the first axis whose extent an integer exceeds, and the integer in *index; -1 if there is none. Two ellipses,
+ * which the library refuses, may lead past the last axis.
  */
 static int find_exceeded(const struct bi_view *view, const struct indices *indices, int indexed, int64_t *index)
 {
@@ -238,7 +240,10 @@ static int refuse_bounds(const struct bi_view *view, const struct indices *indic
 			  axis, (long long)bi_view_shape(view)[axis]);
 }
 
-/* Says in NumPy's words which index exceeds the array. The words of the library name the arguments of C. */
+/*
+ * Replaces an IndexError by one in NumPy's words if an index exceeds the array or there are too many. The library's
+ * message names the arguments of the C function.
+ */
 static void explain_bounds(PyObject *self, const struct indices *indices)
 {
 	struct bip_raised raised = bip_put_aside();
@@ -354,7 +359,7 @@ static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes
 
 		if (axis == -1 && PyErr_Occurred())
 			return -1;
-		/* A number that does not fit into an int is replaced by BI_MAX_NDIM, which is no axis either. */
+		/* A number that may not fit into an int is replaced by BI_MAX_NDIM, which is no axis either. */
 		axes[i] = axis < -BI_MAX_NDIM || axis > BI_MAX_NDIM ? BI_MAX_NDIM : (int)axis;
 	}
 	return 0;

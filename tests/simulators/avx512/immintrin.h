@@ -49,7 +49,7 @@ static inline __m512i _mm512_setzero_si512(void)
 	return (__m512i){ { 0 } };
 }
 
-/* The other lanes are undefined. */
+/* The instruction leaves the other lanes undefined; here they have a fixed value. */
 static inline __m512i _mm512_castsi128_si512(__m128i lane)
 {
 	__m512i v;

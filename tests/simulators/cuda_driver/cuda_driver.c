@@ -15,7 +15,7 @@ static const char *library_name(void)
 	return name && *name ? name : "libcuda.so.1";
 }
 
-/* Never closed: a driver does not survive that, and nobody would ask again. */
+/* The driver is never closed, as in the library. */
 static void *library(void)
 {
 	static void *handle;

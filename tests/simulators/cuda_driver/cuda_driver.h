@@ -1,6 +1,6 @@
 /*
- * The CUDA driver behind the library's back: what tests make foreign memory, producers and gates with. It is the
- * library that the environment variable BI_CUDA_LIBRARY names, else libcuda.so.1: the simulated driver, or a real one.
+ * The CUDA driver, which tests call directly for foreign memory, producers and gates. It is opened from the file that
+ * the environment variable BI_CUDA_LIBRARY names, else from libcuda.so.1: the simulated driver, or a real one.
  */
 #ifndef BI_TESTS_CUDA_DRIVER_H
 #define BI_TESTS_CUDA_DRIVER_H
@@ -8,7 +8,7 @@
 #include "cuda/api.h"
 #include "cuda_sim.h"
 
-/* Functions that tests need beside those of BI__CU_API (whose optional ones may be NULL here too). */
+/* Functions that tests need beside those of BI__CU_API. Optional functions of both may be NULL. */
 #define CUDA_DRIVER_MORE(X) \
 	X(GetErrorString, cuGetErrorString, required, (bi__cu_result code, const char **text)) \
 	X(CtxCreate, cuCtxCreate_v2, required, (bi__cu_context *context, unsigned flags, bi__cu_device device)) \
@@ -55,16 +55,16 @@ struct cuda_driver {
 #undef CUDA_DRIVER_MEMBER
 };
 
-/* Opens the driver and calls cuInit once. Ends the program with a sentence if there is none. */
+/* Opens the driver and calls cuInit once. Ends the program with a message if there is no driver. */
 const struct cuda_driver *cuda_driver(void);
 
 /*
  * Retains the primary contexts of all devices until the program ends, if the device string names CUDA and the driver is
- * a real one: to create one takes a third of a second. The simulated driver reports contexts that stay retained.
+ * a real one, because creating a context takes long. The simulated driver would report contexts that stay retained.
  */
 void cuda_driver_hold(const char *spec);
 
-/* The controls of the simulated driver, or NULL: the driver is a real one. */
+/* Returns the controls of the simulated driver, or NULL if the driver is a real one. */
 const struct cuda_sim *cuda_sim(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Answers of a driver before cuInit: documented as "not initialised", but for two functions. */
+/* Answers of a driver before cuInit. Most functions are documented to return NOT_INITIALIZED then. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "facts.h"
 
-/* cuda_driver() would call cuInit. */
+/* Finds a function without cuda_driver(), which would call cuInit. */
 static void find_before(const char *symbol, void *slot)
 {
 	const char *name = getenv("BI_CUDA_LIBRARY");

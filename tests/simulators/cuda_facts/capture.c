@@ -1,7 +1,7 @@
 /* Stream capture: its beginning and end, what joins it, and what does not. */
 #include "facts.h"
 
-/* Ends the capture, whatever became of it. */
+/* Ends the capture, valid or not. */
 static bi__cu_result end(bi__cu_stream stream)
 {
 	bi__cu_graph graph = NULL;
@@ -115,7 +115,7 @@ static const char *status_of_legacy(struct objects *objects)
 	return status_of(BI__CU_STREAM_LEGACY);
 }
 
-/* While a blocking stream captures, whose work the legacy stream would wait for. */
+/* Queries the legacy stream while a blocking stream, for which it would wait, is captured. */
 static const char *status_of_legacy_besides(struct objects *objects)
 {
 	const char *legacy, *captured;
@@ -144,7 +144,7 @@ static uint64_t id_of(bi__cu_stream stream)
 	return id;
 }
 
-/* The second stream joins the capture of the first. */
+/* Makes the stream join the capture of objects->stream. */
 static bi__cu_result fork_to(struct objects *objects, bi__cu_stream stream)
 {
 	bi__cu_result result = cu->EventRecord(objects->event, objects->stream);
@@ -308,7 +308,7 @@ static const char *relaxed_ended_elsewhere(struct objects *objects)
 	return end_in_another_thread(objects, BI__CU_CAPTURE_MODE_RELAXED);
 }
 
-/* The wait on something that happened before the capture. */
+/* Waits for an event that was recorded before the capture. */
 static const char *wait_for_outside(struct objects *objects)
 {
 	bi__cu_result result;

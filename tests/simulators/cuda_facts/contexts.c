@@ -271,7 +271,7 @@ static void destroy(struct objects *objects, void *data)
 	cu->CtxDestroy(*context);
 }
 
-/* A context that another thread destroys stays current here, and says what it is. */
+/* A context that another thread destroys stays current here. Calls in it report that it is destroyed. */
 static const char *destroyed_elsewhere(struct objects *objects)
 {
 	bi__cu_context context, popped;

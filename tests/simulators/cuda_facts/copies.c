@@ -42,7 +42,7 @@ static const char *set_at_null(struct objects *objects)
 	return code(cu->MemsetD8Async(0, 1, 16, objects->stream));
 }
 
-/* Bytes that a round trip brings back. */
+/* Copies bytes to the device and back, and reports whether they are the same. */
 static const char *round_trip(struct objects *objects, unsigned char *host, bi__cu_stream stream)
 {
 	bi__cu_result there, back;
@@ -122,7 +122,7 @@ static const char *set_pageable(struct objects *objects)
 	return code(cu->MemsetD8Async((uintptr_t)objects->pageable, 1, 16, objects->stream));
 }
 
-/* A byte more than there is; what follows is still the device's, which allocates in larger pieces. */
+/* Copies one byte behind the memory. The device has that byte too, because it allocates in larger pieces. */
 static const char *past_end(struct objects *objects)
 {
 	return code(cu->MemcpyDtoHAsync(objects->pinned, objects->memory + 1, OBJECT_BYTES, objects->stream));
@@ -173,7 +173,7 @@ static const char *peer_on_stream_of_other(struct objects *objects)
 					objects->other_stream));
 }
 
-/* Four rows of sixteen bytes from one half of the memory to the other, which can be copied as they stand. */
+/* Returns a valid copy of four rows of sixteen bytes, from one half of the memory to the other. */
 static struct bi__cu_copy_2d rows_of(const struct objects *objects)
 {
 	return (struct bi__cu_copy_2d){
@@ -301,7 +301,7 @@ static const char *row_pitch_above_max(struct objects *objects)
 	return copy_rows(objects, &copy);
 }
 
-/* Two planes of four rows of sixteen bytes. */
+/* Returns a valid copy of two planes of four rows of sixteen bytes. */
 static struct bi__cu_copy_3d planes_of(const struct objects *objects)
 {
 	return (struct bi__cu_copy_3d){

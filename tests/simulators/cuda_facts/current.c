@@ -1,4 +1,4 @@
-/* What needs a current context, and what happens in the wrong one. */
+/* Calls without a current context, and while another context is current. */
 #include "facts.h"
 
 static void leave_context(void)
@@ -180,7 +180,7 @@ static const char *none_for_attributes(struct objects *objects)
 	return say("%s %u", code(result), type);
 }
 
-/* Asks one attribute of pinned memory, of up to eight bytes. */
+/* Queries one attribute, of up to eight bytes, of pinned memory. */
 static const char *none_for_attribute(struct objects *objects, unsigned what)
 {
 	uint64_t answer = 0;

@@ -6,7 +6,7 @@
 
 #include "facts.h"
 
-/* Documented as not recognised by any driver: no code has five digits. */
+/* A number that no driver has as a code: codes have at most three digits. */
 enum { NO_CODE = 12345 };
 
 static const char *name_of_success(struct objects *objects)
@@ -88,7 +88,7 @@ static const char *init_with_flags(struct objects *objects)
 	return code(cu->Init(1));
 }
 
-/* What a child makes of a driver that its parent uses: its answer is the child's exit status. */
+/* Makes the call in a forked child, whose exit status is the code of the call. */
 static const char *in_child(struct objects *objects, bi__cu_result (*call)(struct objects *objects))
 {
 	int status;

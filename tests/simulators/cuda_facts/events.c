@@ -104,7 +104,7 @@ static const char *pending_destroyed(struct objects *objects)
 	return say("%s %s", code(result), code(cu->StreamSynchronize(objects->stream)));
 }
 
-/* A wait keeps what it was made for when its event is destroyed: the second stream still waits for the first. */
+/* A wait stays valid when its event is destroyed: the second stream still waits for the first. */
 static const char *wait_outlives_event(struct objects *objects)
 {
 	bi__cu_event event;
@@ -123,7 +123,7 @@ static const char *wait_outlives_event(struct objects *objects)
 	return code(result);
 }
 
-/* The record before the gate, not the one behind it, is what the second stream waits for. */
+/* The second stream waits for the record before the gate, not for the one behind it. */
 static const char *wait_for_earlier_record(struct objects *objects)
 {
 	bi__cu_result result;

@@ -3,8 +3,8 @@
  * and names, so that those of the simulated driver can be compared with those of hardware.
  *
  * Each question is a function in a table of its topic, marked as `documented` (NVIDIA's reference or programming guide
- * gives the answer) or `assumed` (it does not, or not completely). A question may end its process: another one asks
- * the rest.
+ * gives the answer) or `assumed` (it does not, or not completely). A question may end its process. Another process then
+ * asks the rest.
  *
  * expected.txt holds the answers of the simulated driver. accepted.txt lists the answers of hardware that are known to
  * differ, with the reasons.
@@ -19,8 +19,9 @@ enum source { documented, assumed };
 enum { OBJECT_BYTES = 4096 };
 
 /*
- * What a question finds: it runs in a thread of its own, whose context stack holds the primary context of device 0 and
- * nothing else. What it leaves on the stack is taken away; what else it makes it takes away itself.
+ * The objects for a question. The question runs in a thread of its own, whose context stack has only the primary
+ * context of device 0. Contexts that it leaves on the stack are removed. Most questions free the other objects that
+ * they make.
  */
 struct objects {
 	bi__cu_device device;
@@ -53,8 +54,8 @@ struct fact {
 	}
 
 /*
- * Topic, whose table ends with an empty entry, and how it is asked: usual (with the objects above) or bare (without
- * objects and contexts).
+ * Topic, whose table ends with an empty entry, and how its questions run: usual (with the objects above) or bare
+ * (without objects and contexts).
  */
 #define FACT_TOPICS(X) \
 	X(no_context, bare) \
@@ -88,19 +89,19 @@ struct fact {
 FACT_TOPICS(FACT_TABLE)
 #undef FACT_TABLE
 
-/* The driver; NULL while the questions about a driver that is not initialised are asked. */
+/* The driver. NULL in the topic `before`, whose questions are about a driver that is not initialised. */
 extern const struct cuda_driver *cu;
 
-/* "INVALID_VALUE", "SUCCESS", or "code 712" if it has no name here. */
+/* Returns "INVALID_VALUE", "SUCCESS", or "code 712" if the code has no name in BI__CU_CODES. */
 const char *code(bi__cu_result result);
-/* Formats an answer, which stays until the next but seven. */
+/* Formats an answer. It is valid until the eighth call after this one. */
 __attribute__((format(printf, 1, 2))) const char *say(const char *format, ...);
 const char *yes_or_no(int condition);
 
-/* The stream waits until the gate opens. 0: the driver cannot do that. */
+/* Makes the stream wait until the gate is opened. Returns 0 if the driver cannot do that. */
 int close_gate(struct objects *objects, bi__cu_stream stream);
 void open_gate(struct objects *objects);
-/* The answer of a question that needs a gate where there is none. */
+/* The answer of a question that needs a gate if the driver has none. */
 #define NO_GATE "not asked: cuStreamWaitValue32 is missing"
 
 /* Runs the function in another thread, which has the primary context as its only one, and waits for its end. */

@@ -9,7 +9,7 @@
 #include "kernels/launch.h"
 #include "newer.h"
 
-/* A call that has not returned by then waits for the gate. */
+/* A call that has not returned by then counts as waiting for the gate. */
 enum { MILLISECONDS = 500 };
 
 typedef bi__cu_result gated_call(struct objects *objects);
@@ -140,7 +140,7 @@ static bi__cu_result create_stream(struct objects *objects)
 	return cu->StreamCreate(&stream, BI__CU_STREAM_NON_BLOCKING);
 }
 
-/* More than the device has queues. */
+/* Many streams, so that the hardware queues of the device are used up. */
 static bi__cu_result create_many_streams(struct objects *objects)
 {
 	bi__cu_result result = BI__CU_SUCCESS;
@@ -176,7 +176,7 @@ static bi__cu_result copy_pageable_back(struct objects *objects)
 	return cu->MemcpyDtoHAsync(objects->pageable, objects->memory, OBJECT_BYTES, objects->second);
 }
 
-/* On the stream that waits. */
+/* Copies on the stream that waits for the gate. */
 static bi__cu_result copy_pageable_back_behind(struct objects *objects)
 {
 	return cu->MemcpyDtoHAsync(objects->pageable, objects->memory, 8, objects->stream);
@@ -200,8 +200,7 @@ static void do_nothing(void *data)
 	(void)data;
 }
 
-/* As many as the library enqueues for a copy of 8 GiB of pageable memory. The driver may have room for fewer commands.
- */
+/* As many as the library enqueues for a copy of 8 GiB of pageable memory. The driver may have room for fewer. */
 static bi__cu_result many_host_functions(struct objects *objects)
 {
 	bi__cu_result result = BI__CU_SUCCESS;
@@ -218,7 +217,7 @@ static bi__cu_result free_pinned_after_host_function(struct objects *objects)
 	return result ? result : free_pinned(objects);
 }
 
-/* What is there before the gate is closed. */
+/* Objects that are made before the gate is closed. */
 static struct {
 	bi__cu_pool pool;
 	bi__cu_pointer pooled; /* memory of the pool */
@@ -238,7 +237,7 @@ static bi__cu_result prepare_pool(struct objects *objects)
 	return result ? result : cu->MemAllocFromPoolAsync(&before.pooled, OBJECT_BYTES, before.pool, objects->stream);
 }
 
-/* The end of memory of the pool is behind the gate. */
+/* Memory of the pool is freed behind the gate. */
 static bi__cu_result trim_pool(struct objects *objects)
 {
 	bi__cu_result result = cu->MemFreeAsync(before.pooled, objects->stream);
@@ -291,7 +290,10 @@ static bi__cu_result get_function(struct objects *objects)
 	return cu->ModuleGetFunction(&before.function, before.module, "bi__fill_1");
 }
 
-/* The library looks up every kernel when it loads the module. The driver may load its code at the first launch. */
+/*
+ * The library looks up every kernel when it loads the module. The driver may load the code of a kernel at its first
+ * launch.
+ */
 static bi__cu_result first_launch(struct objects *objects)
 {
 	const struct bi__plan plan = {
@@ -321,7 +323,7 @@ static bi__cu_result load_library(struct objects *objects)
 	return result ? result : newer()->KernelGetFunction(&function, kernel);
 }
 
-/* The event is behind the gate. */
+/* Destroys an event that was recorded behind the gate. */
 static bi__cu_result destroy_event(struct objects *objects)
 {
 	bi__cu_event event;

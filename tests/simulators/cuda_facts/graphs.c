@@ -3,7 +3,7 @@
 
 #define NO_GRAPHS "not asked: cuGraphInstantiateWithFlags is missing"
 
-/* A graph that sets the first byte of the memory to 5. */
+/* Makes an executable graph that sets the first byte of the memory to 5. */
 static void *make(struct objects *objects)
 {
 	bi__cu_graph graph = NULL;

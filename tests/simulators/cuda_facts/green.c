@@ -110,7 +110,7 @@ static const char *ask_query(struct objects *objects, struct green *made)
 	return code(cu->StreamQuery(made->stream));
 }
 
-/* The context of memory that is allocated while that of the green context is current. */
+/* Queries the context of memory that is allocated while the green context is current. */
 static const char *ask_memory(struct objects *objects, struct green *made)
 {
 	bi__cu_context current = NULL, context = NULL;

@@ -15,7 +15,7 @@ size_t segment_granularity(void)
 	return nbytes;
 }
 
-/* Every piece that was made before one that fails is given back. */
+/* If a step fails, the results of the steps before are released. */
 static bi__cu_result make_segment(struct piece *piece)
 {
 	bi__cu_result result;

@@ -4,7 +4,7 @@
 
 #include "facts.h"
 
-/* Kind, source of what is said about its pointers. */
+/* Kind, source of the answers about its pointers. */
 #define KINDS(X) \
 	X(device, documented) \
 	X(pool, assumed) \
@@ -15,7 +15,7 @@
 	X(mapped, assumed) /* a segment of virtual memory */ \
 	X(foreign, documented) /* of malloc */
 
-/* Size of what kind_make makes; no multiple of any granularity but 4. */
+/* Size of the memory that piece_make makes, except for segments. It is no multiple of 16. */
 enum { KIND_BYTES = 1000 };
 
 enum kind {
@@ -24,7 +24,7 @@ enum kind {
 #undef KIND_ENUM
 };
 
-/* As an offset: that of the last byte. */
+/* As an offset: the last byte. */
 #define LAST SIZE_MAX
 
 struct piece {
@@ -35,11 +35,11 @@ struct piece {
 	bi__cu_pool pool;
 };
 
-/* SUCCESS, or why there is no such memory: NULL means that there is. */
+/* Makes memory of the kind. Returns NULL, or the reason why there is no such memory. */
 const char *piece_make(struct objects *objects, enum kind kind, struct piece *piece);
 void piece_free(struct objects *objects, struct piece *piece);
 
-/* Where there are such pools. */
+/* Makes a memory pool. The driver must have cuMemPoolCreate. */
 bi__cu_result make_pool(const struct objects *objects, bi__cu_pool *pool);
 
 /* Properties of memory of device 0, and the right to read and write it, as cuda.h declares them. */

@@ -3,13 +3,13 @@
 #include "kernels/image.h"
 #include "kernels/launch.h"
 
-/* How the launch of a fill of every second byte of the memory is changed before it is made. */
+/* Changes to a launch that fills every second byte of the memory. */
 struct change {
 	unsigned grid[3], block[3], shared;
 	int without_function;
 };
 
-/* The right launch, for change.grid[0] == 0. */
+/* Makes the launch with the right grid and block if change.block[0] is 0. */
 static bi__cu_result launch(struct objects *objects, bi__cu_function function, const struct change *change)
 {
 	const struct bi__plan plan = {
@@ -127,7 +127,7 @@ static const char *on_stream_of_other(struct objects *objects)
 	return with(objects, (struct change){ .shared = 0 });
 }
 
-/* A kernel with at most 64 threads and 1024 bytes of static shared memory. */
+/* Asks about a kernel with at most 64 threads and 1024 bytes of static shared memory. */
 static bi__cu_result with_limited(bi__cu_result (*ask)(bi__cu_function function, struct objects *objects, int *value),
 				  struct objects *objects, int *value)
 {

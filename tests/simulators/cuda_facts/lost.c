@@ -1,5 +1,4 @@
-/* Handles whose object is gone: a stream that is destroyed, a primary context that is reset. Each may end the process.
- */
+/* Handles whose object is gone: a destroyed stream, a primary context that was reset. Each may end the process. */
 #include "newer.h"
 #include "facts.h"
 

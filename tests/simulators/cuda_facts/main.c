@@ -16,7 +16,7 @@
 
 const struct cuda_driver *cu;
 
-/* A question that takes longer will not be answered. */
+/* A question that takes longer ends the process. */
 enum { SECONDS = 20 };
 
 const char *say(const char *format, ...)
@@ -52,7 +52,7 @@ const char *yes_or_no(int condition)
 	return condition ? "yes" : "no";
 }
 
-/* For what must not fail if anything is to be asked at all. */
+/* Ends the process if a call has failed without which no question can be asked. */
 static void must(bi__cu_result result, const char *what)
 {
 	if (result == BI__CU_SUCCESS)
@@ -115,7 +115,7 @@ static void take_away_in_other(struct objects *objects)
 	must(cu->CtxPopCurrent(&objects->other), "cuCtxPopCurrent");
 }
 
-/* Also the proof that the question did no harm: a context that is broken would answer everything with one code. */
+/* Also checks that the question has not broken the context: all calls would fail in a broken one. */
 static void take_away(struct objects *objects)
 {
 	open_gate(objects);
@@ -170,7 +170,7 @@ static void *ask_in_thread(void *data)
 	return NULL;
 }
 
-/* In a thread that has no context. The fact makes what it needs, and leaves what it likes. */
+/* Asks in a thread without a context. The question makes its own objects, and need not free them. */
 static void *ask_bare_in_thread(void *data)
 {
 	const struct asked *asked = data;
@@ -224,7 +224,10 @@ static void print_sources(const char *topic, const struct fact *facts)
 		printf("%s.%s: %s\n", topic, facts->name, facts->source == documented ? "documented" : "assumed");
 }
 
-/* A driver that loads its own code on first use may wait for the device to do so, and the device may wait for us. */
+/*
+ * Makes calls for which a driver may load code at first use. The load may wait for the device, which may wait for a
+ * gate.
+ */
 static void warm_up(struct objects *objects)
 {
 	enter(objects);
@@ -253,7 +256,7 @@ static void ask_usual(const char *topic, const struct fact *facts)
 	must(cu->DevicePrimaryCtxRelease(objects.device), "cuDevicePrimaryCtxRelease");
 }
 
-/* Before this process has made a context. */
+/* Makes no context for the questions. */
 static void ask_bare(const char *topic, const struct fact *facts)
 {
 	ask_each(topic, facts, ask_bare_in_thread, NULL);
@@ -301,7 +304,7 @@ int main(int argc, char **argv)
 			print_sources(topics[i].name, topics[i].facts);
 		return EXIT_SUCCESS;
 	}
-	/* What was printed stays printed if a driver ends the process. */
+	/* Each line is written out, because a driver may end the process. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	return ask_topic(argv[1], argc > 2 ? atoi(argv[2]) : 0);
 }

@@ -1,4 +1,4 @@
-/* Modules: what is an image, and of which device. */
+/* Modules: valid and invalid images, and images for other devices. */
 #include <stdlib.h>
 
 #include "facts.h"

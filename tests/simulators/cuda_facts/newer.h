@@ -1,4 +1,7 @@
-/* Functions that only the facts use, most of them newer than CUDA 11.2. checks/cuda_types compares the prototypes. */
+/*
+ * Functions that only the facts use, most of them newer than CUDA 11.2. tests/checks/cuda_types compares the
+ * prototypes.
+ */
 #ifndef BI_TESTS_CUDA_FACTS_NEWER_H
 #define BI_TESTS_CUDA_FACTS_NEWER_H
 
@@ -41,10 +44,10 @@ struct newer {
 #undef NEWER_MEMBER
 };
 
-/* The functions of the driver; NULL: it lacks them. */
+/* Returns the functions. A member is NULL if the driver lacks the function. */
 const struct newer *newer(void);
 
-/* Leaves the question if the driver lacks a function. */
+/* Returns from the question if the driver lacks the function. */
 #define NEEDS(name) \
 	do { \
 		if (!newer()->name) \

@@ -68,7 +68,7 @@ static const char *attributes_of_malloced(struct objects *objects)
 
 typedef const char *query(bi__cu_stream stream);
 
-/* The stream lives in a primary context that is retained and not current; it is left behind. */
+/* Asks about a stream of the primary context, which is retained but not current. Frees neither. */
 static const char *of_stream_elsewhere(query *ask)
 {
 	bi__cu_context context;

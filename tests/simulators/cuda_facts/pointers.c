@@ -3,7 +3,9 @@
 
 #include "kinds.h"
 
-/* Values that no attribute has, to see what a call leaves untouched. */
+/*
+ * Attributes of a pointer. ask() sets most to values that no attribute has, to detect those that a call does not write.
+ */
 struct attributes {
 	bi__cu_context context;
 	unsigned type;
@@ -77,7 +79,7 @@ static const char *describe_ordinal(const struct objects *objects, const struct 
 	return found->ordinal == objects->device ? "device" : say("%d", found->ordinal);
 }
 
-/* The attribute of the byte at the offset, or the code of the call. */
+/* Returns the attribute of the byte at the offset, or the code of the call. */
 static const char *at(struct objects *objects, enum kind kind, size_t offset, describer *describe)
 {
 	struct attributes found;
@@ -139,10 +141,10 @@ static const char *at(struct objects *objects, enum kind kind, size_t offset, de
 KINDS(ASK_KIND)
 #undef ASK_KIND
 
-/* Asked one by one, which is another function with other rules for what it does not know. */
+/* Asks for one attribute by cuPointerGetAttribute, which has other rules for memory that the driver does not know. */
 static const char *alone(struct objects *objects, enum kind kind, unsigned what)
 {
-	bi__cu_pointer value = 0; /* large enough for every attribute that is asked for */
+	bi__cu_pointer value = 0; /* large enough for each of these attributes */
 	struct piece piece;
 	const char *answer = piece_make(objects, kind, &piece);
 
@@ -206,7 +208,7 @@ static const char *unknown_asked(struct objects *objects)
 	return code(cu->PointerGetAttributes(1, &what, &value, objects->memory));
 }
 
-/* A number that was an address is no handle: it may be asked about. */
+/* An address is no handle, so a query of a former address is allowed. */
 static const char *type_after_free(struct objects *objects, enum kind kind)
 {
 	struct attributes found;

@@ -33,7 +33,7 @@ static bi__cu_result launch_programmatic(bi__cu_function function, bi__cu_stream
 
 typedef const char *captured_question(struct objects *objects);
 
-/* The answer to a question about a stream whose capture holds such a launch, and the capture's end. */
+/* Returns the answer to a question about a stream whose capture has such a launch, and the result of the capture. */
 static const char *in_capture(struct objects *objects, captured_question *ask)
 {
 	bi__cu_module module;

@@ -1,7 +1,7 @@
-/* What may be called while a stream captures: in each mode, in the capturing thread and in another. */
+/* Calls while a stream is captured: in each mode, in the capturing thread and in another. */
 #include "kinds.h"
 
-/* A call that may not be allowed; what it makes it takes away. */
+/* A call that may be refused. It frees the objects that it makes. */
 typedef bi__cu_result call(struct objects *objects);
 
 static bi__cu_result call_alloc(struct objects *objects)
@@ -240,7 +240,7 @@ static void call_there(struct objects *objects, void *data)
 	capture->result = capture->call(objects);
 }
 
-/* The code of the call, whether the capture has survived it, and how it ends. */
+/* Returns the code of the call, whether the capture is still valid after it, and the code of the end of the capture. */
 static const char *during(struct objects *objects, struct capture *capture)
 {
 	unsigned status = 99;
@@ -261,7 +261,7 @@ static const char *during(struct objects *objects, struct capture *capture)
 		   code(ended));
 }
 
-/* Calls of which each mode says something else: name, source. */
+/* Calls whose results may depend on the mode: name, source. */
 #define UNSAFE_CALLS(X) \
 	X(alloc, documented) \
 	X(host_alloc, assumed) \
@@ -276,7 +276,7 @@ static const char *during(struct objects *objects, struct capture *capture)
 	X(query_of_other_stream, assumed) \
 	X(work_on_other_stream, documented)
 
-/* Calls that are asked about in one mode only. */
+/* Calls that are made in one mode only. */
 #define OTHER_CALLS(X) \
 	X(event_create, assumed) \
 	X(stream_create, assumed) \
@@ -388,7 +388,7 @@ static const char *mode_to_null(struct objects *objects)
 	return code(cu->ThreadExchangeStreamCaptureMode(NULL));
 }
 
-/* The thread that captures strictly relaxes itself for a moment. */
+/* The capture has the global mode, and its thread the relaxed mode. */
 static const char *alloc_in_relaxed_thread(struct objects *objects)
 {
 	unsigned before;

@@ -1,7 +1,7 @@
 /* cuMemGetAddressRange: where an allocation begins and how long it is. */
 #include "kinds.h"
 
-/* Where the range of a byte lies, told from the piece that it should lie in. */
+/* Compares the range that the driver gives for a byte with the piece that contains the byte. */
 static const char *range_at(const struct piece *piece, bi__cu_pointer pointer)
 {
 	bi__cu_pointer base = 0;
@@ -42,7 +42,7 @@ static const char *at(struct objects *objects, enum kind kind, size_t offset)
 KINDS(ASK_KIND)
 #undef ASK_KIND
 
-/* What lies there may be somebody else's; it is not this one's. */
+/* The byte may belong to another allocation, but not to this one. */
 static const char *past_end_of_device(struct objects *objects)
 {
 	bi__cu_pointer base = 0;
@@ -85,7 +85,7 @@ static const char *of_other_context(struct objects *objects)
 	return say("%s %s", code(result), yes_or_no(base == objects->other_memory));
 }
 
-/* Two segments one behind the other: what is the range of the second one's first byte? */
+/* Queries the ranges of two adjacent segments: of the last byte of the first one, and the first byte of the second. */
 static const char *two_segments(const struct piece *reserved, uint64_t first, uint64_t second)
 {
 	size_t nbytes = reserved->nbytes;

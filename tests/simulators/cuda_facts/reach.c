@@ -69,7 +69,7 @@ const struct fact pageable_facts[] = {
 	FACT(of_stack, assumed),          FACT(of_constant, assumed),           { NULL, assumed, NULL },
 };
 
-/* Two pages, of which the first one is registered. */
+/* A question about two pages, of which the first one is registered. */
 typedef const char *partly_question(struct objects *objects, unsigned char *pages);
 
 static const char *with_pages(struct objects *objects, partly_question *ask)
@@ -101,7 +101,7 @@ static const char *ask_behind(struct objects *objects, unsigned char *pages)
 	return type_at((uintptr_t)(pages + PAGE));
 }
 
-/* Half of it lies in each of the two pages. */
+/* Returns the start of OBJECT_BYTES bytes, of which each page contains one half. */
 static unsigned char *across(unsigned char *pages)
 {
 	return pages + PAGE - OBJECT_BYTES / 2;
@@ -187,7 +187,7 @@ static const char *with_segments(struct objects *objects, segments_question *ask
 	return answer;
 }
 
-/* The range that the attributes of a pointer name. */
+/* Returns the range that the attributes of a pointer name. */
 static const char *range_by_attributes(const struct segments *made, size_t offset)
 {
 	unsigned what[2] = { BI__CU_POINTER_RANGE_START, BI__CU_POINTER_RANGE_SIZE };

@@ -1,6 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 
-/* Streams, and what the default ones have to do with the others. */
+/* Streams, and the order between default streams and others. */
 #include <time.h>
 
 #include "facts.h"
@@ -40,7 +40,7 @@ static const char *destroy_per_thread(struct objects *objects)
 	return code(cu->StreamDestroy(BI__CU_STREAM_PER_THREAD));
 }
 
-/* The stream's context while the other one is current. */
+/* Queries the context of the stream while the other context is current. */
 static const char *context_of(struct objects *objects, bi__cu_stream stream)
 {
 	bi__cu_context context = NULL;
@@ -149,7 +149,7 @@ static long milliseconds_since(const struct timespec *start)
 	return (now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000;
 }
 
-/* Does what is put on `later` wait for what `earlier` still does? */
+/* Returns "yes" if work on `later` waits for pending work on `earlier`. */
 static const char *waits(struct objects *objects, bi__cu_stream later, bi__cu_stream earlier)
 {
 	struct timespec start;
@@ -162,7 +162,7 @@ static const char *waits(struct objects *objects, bi__cu_stream later, bi__cu_st
 	result = cu->EventQuery(objects->event);
 	if (result != BI__CU_ERROR_NOT_READY)
 		return result ? code(result) : "no";
-	/* Either it waits, or it has not got there. */
+	/* The work waits, or the device has not reached it yet. */
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (int i = 0; result == BI__CU_ERROR_NOT_READY && (i < 1000 || milliseconds_since(&start) < 100); i++)
 		result = cu->EventQuery(objects->event);
@@ -221,7 +221,7 @@ static void query_other_thread(struct objects *objects, void *data)
 	*answer = waits(objects, BI__CU_STREAM_PER_THREAD, objects->stream);
 }
 
-/* The stream of that thread, not of the one whose stream is closed here. */
+/* Tests the per-thread stream of another thread, while that of this thread waits for the gate. */
 static const char *per_thread_of_two_threads(struct objects *objects)
 {
 	const char *answer = "?";

@@ -8,7 +8,7 @@
 #include "facts.h"
 #include "kernels/image.h"
 
-/* Copies of pageable memory go through host functions; memory may be freed meanwhile. */
+/* The library copies pageable memory by host functions. Other threads may free memory meanwhile. */
 enum { CALLERS = 4, ROUNDS = 200 };
 
 static void do_nothing(void *data)
@@ -81,12 +81,12 @@ const struct fact host_functions_facts[] = {
 	{ NULL, assumed, NULL },
 };
 
-/* The time of the simulated driver says nothing. */
+/* Times of the simulated driver have no meaning. */
 #define SIMULATED "not asked: the driver is simulated"
 
 typedef void timed_call(struct objects *objects);
 
-/* The least of several times, so that what happens once is not in it. */
+/* Returns the shortest of several times, without costs that occur only once. */
 static const char *time_of(struct objects *objects, timed_call *call, int rounds)
 {
 	struct timespec begin, end;
@@ -201,7 +201,7 @@ static void alloc_pinned_1_mib(struct objects *objects)
 		cu->MemFreeHost(memory);
 }
 
-/* Exported memory is of the pool: an allocation, its use, its end, and a wait, behind which the pool may shrink. */
+/* Allocates from the default pool, frees in the order of the stream, and waits. After the wait the pool may shrink. */
 static void alloc_256_mib_of_pool(struct objects *objects)
 {
 	bi__cu_pointer memory;

@@ -5,7 +5,7 @@
 #include "context.h"
 #include "memory.h"
 
-static struct footprint the_footprint; /* kept, so that its arrays need not be made for each operation */
+static struct footprint the_footprint; /* static, so that its arrays are reused */
 
 struct footprint *footprint_start(void)
 {
@@ -45,7 +45,7 @@ static int compare(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Ascending and apart from each other. */
+/* Sorts the ranges, and merges those that touch. */
 static void normalise(struct half *half)
 {
 	size_t count = 0;
@@ -70,7 +70,7 @@ static void normalise(struct half *half)
 
 static const char *const verbs[] = { "reads", "writes" };
 
-/* May the device reach it? NULL, or why not. */
+/* Returns NULL if the device may access the memory, or the reason why not. */
 static const char *obstacle(const struct allocation *allocation, const struct context *context, enum action_kind kind,
 			    int writes)
 {
@@ -90,7 +90,7 @@ static const char *obstacle(const struct allocation *allocation, const struct co
 	return allocation->context && allocation->context != context ? "of another context" : NULL;
 }
 
-/* What lies at the first byte of a range that belongs to no allocation. */
+/* Judges a range whose first byte belongs to no allocation. */
 static bi__cu_result unknown(struct range range, int writes, enum action_kind kind, const struct allocation *before)
 {
 	const struct allocation *near = memory_near(range.start);
@@ -206,7 +206,7 @@ bi__cu_result footprint_resolve(struct footprint *footprint, const struct contex
 	return code;
 }
 
-/* How many of the extents from the i-th on lie in one allocation. */
+/* Returns how many extents, from the i-th on, are in the same allocation. */
 static size_t run_length(const struct half *half, size_t i)
 {
 	size_t end = i + 1;

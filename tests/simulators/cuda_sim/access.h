@@ -1,4 +1,4 @@
-/* From the ranges that an action touches to the allocations that they lie in, and to the races there. */
+/* Finds the allocations that an action touches, and races in them. */
 #ifndef BI_TESTS_CUDA_SIM_ACCESS_H
 #define BI_TESTS_CUDA_SIM_ACCESS_H
 
@@ -7,7 +7,7 @@
 
 struct allocation;
 
-/* Ranges of addresses that are read and written, and what they are made into: extents, each in one allocation. */
+/* Ranges of addresses that are read and written. footprint_resolve makes extents of them, each in one allocation. */
 struct footprint {
 	struct half {
 		struct range {
@@ -19,23 +19,26 @@ struct footprint {
 	} halves[2]; /* read, written */
 };
 
-/* The one footprint that is under examination; emptied. */
+/* Empties and returns the only footprint. It is valid until the next call. */
 struct footprint *footprint_start(void);
 void footprint_add(void *footprint, uint64_t address, size_t nbytes, int writes);
 void footprint_of_action(struct footprint *footprint, const struct action *action);
 /*
- * Finds the allocations and reports what the device of the context cannot reach. For copies, and for accesses of the
- * CPU (ACTION_HOST), memory of the host that the driver does not know is skipped. ACTION_NOTHING: is only asked, no
- * report.
+ * Finds the allocations. Reports memory that the device of the context cannot reach, and copies whose sides share
+ * bytes. Skips host memory that the driver does not know for copies and for accesses of the CPU (ACTION_HOST).
+ * ACTION_NOTHING: reports nothing.
  */
 bi__cu_result footprint_resolve(struct footprint *footprint, const struct context *context, enum action_kind kind);
-/* Reports a conflict (at most one), and remembers the access. Takes the stamp. */
+/* Reports at most one conflict, and adds the access to the histories. Takes ownership of the stamp. */
 void footprint_check(const struct footprint *footprint, const struct clock *clock, struct stamp *stamp);
-/* The first operation that the accesses are not ordered behind, or NULL. */
+/* Returns the first operation that the accesses are not ordered behind, or NULL. */
 const struct stamp *footprint_conflict(const struct footprint *footprint, const struct clock *clock);
-/* The allocations, each once, into the operation. */
+/* Adds the allocations of device memory to op->touched, each once. */
 void footprint_touched(const struct footprint *footprint, struct op *op);
-/* Reports what still works on the memory, which the CPU frees now. Returns 1 if there was something. */
+/*
+ * The CPU frees the memory now. Reports an operation on it that the host has not seen complete. Returns 1 if there is
+ * one.
+ */
 int check_free(struct allocation *allocation);
 
 #endif

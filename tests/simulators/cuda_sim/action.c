@@ -44,7 +44,7 @@ void action_footprint(const struct action *action, sim_access_fn *access, void *
 		access(state, action->of.freed->start, action->of.freed->nbytes, 1);
 }
 
-/* The driver compares as a counter that wraps. */
+/* The comparison is that of a counter that wraps. */
 int action_is_open(const struct action *action)
 {
 	uint32_t word;
@@ -79,7 +79,7 @@ static void run_set(char *bytes, size_t count, unsigned size, unsigned value)
 		memcpy(bytes + i * size, size == 2 ? (const void *)&half : (const void *)&value, size);
 }
 
-/* Kernels use the addresses that callers know; they are let at what they said they touch, and at nothing else. */
+/* Kernels use the addresses of callers. Only the memory that the footprint names is accessible meanwhile. */
 static void run_launch(const struct launch *launch, struct allocation *const *touched, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -6,7 +6,7 @@
 
 #include "memory.h"
 
-/* Addresses are plentiful, so that those of freed memory stay unused. */
+/* Much more than tests allocate, so that addresses of freed memory are seldom used again. */
 #define ROOM ((size_t)8 << 30)
 
 static struct arena devices[SIM_DEVICES], mappings, host;
@@ -142,7 +142,7 @@ static void forget(struct arena *arena)
 	*arena = (struct arena){ .fd = -1 };
 }
 
-/* Nothing is freed: the parent's list may be incomplete at a fork. */
+/* Frees nothing, because another thread of the parent may have been changing a list. */
 void arenas_leave_child(void)
 {
 	for (int i = 0; i < SIM_DEVICES; i++)

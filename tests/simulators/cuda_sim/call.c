@@ -1,4 +1,4 @@
-/* The way into each function of the driver, and out of it: lock, count, faults, what must hold for any call. */
+/* The beginning and the end of each function of the driver: lock, count, injected faults, conditions of all calls. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +9,14 @@
 #include "scheduler.h"
 #include "sim.h"
 
-/* What a call is, besides one of its name. */
+/* Properties of calls. */
 enum {
 	ANYTIME = 1, /* before cuInit and in host functions too */
 	EARLY = 2, /* before cuInit */
 	CURRENT = 4, /* needs a current context */
-	UNSAFE = 8, /* not while streams are captured, unless the mode allows it; calls that ask for states check it
-		       later */
+	UNSAFE = 8, /* not while streams are captured, unless the mode allows it; other calls check it later */
 	ALLOCATES = 16,
-	LISTED = 32, /* INVALID_CONTEXT is one of its documented results (checks/cuda_types/contexts.py) */
+	LISTED = 32, /* INVALID_CONTEXT is one of its documented results (tests/checks/cuda_types/contexts.py) */
 };
 
 static const unsigned char traits[ENTRY_COUNT] = {
@@ -142,11 +141,11 @@ void forget_calls(void)
 	wait_capacity = 0;
 }
 
-static uint64_t calls_left, waits_left; /* until the one that is meant, 0: none is */
+static uint64_t calls_left, waits_left; /* until the one that fails or is ignored; 0: none */
 static int armed_code;
 static uint64_t gone_from; /* number of the call from which on all fail, 0: none */
 static int gone_code;
-static uint64_t arms_rest; /* so many calls after the armed one fail as well; UINT64_MAX: all */
+static uint64_t arms_rest; /* number of calls after the armed one that fail as well; UINT64_MAX: all */
 
 void arm_faults(uint64_t fail_call, int fail_code, uint64_t drop_wait)
 {
@@ -170,7 +169,7 @@ void arm_faults_from(uint64_t nth, uint64_t count, int code)
 	arms_rest = count ? count - 1 : UINT64_MAX;
 }
 
-/* Calls that release do so whatever happens to the device. */
+/* A driver releases objects even if the device fails. */
 static int releases_only(enum entry entry)
 {
 	return strstr(names[entry], "Destroy") || strstr(names[entry], "Free") || strstr(names[entry], "Release") ||
@@ -179,9 +178,9 @@ static int releases_only(enum entry entry)
 
 static bi__cu_result injected(enum entry entry)
 {
-	/* Names of errors are known without a driver. */
+	/* The names of errors and the version need no device. */
 	if (gone_from && sim.counts.calls >= gone_from && !(traits[entry] & ANYTIME)) {
-		/* What was enqueued has run: a driver that is gone touches no memory any more. */
+		/* Enqueued work runs before: afterwards the driver touches no memory any more. */
 		scheduler_settle();
 		sim.counts.failed_calls++;
 		return (bi__cu_result)gone_code;
@@ -218,7 +217,7 @@ void sim_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The options of a process that never calls cuda_sim_begin. */
+/* Begins the first run, with the options of the environment. */
 static void begin_first_run(void)
 {
 	static int has_begun;
@@ -270,7 +269,7 @@ bi__cu_result enter(enum entry entry)
 {
 	struct thread *self;
 
-	/* A driver is free to make any of its calls a cancellation point. */
+	/* A driver may make any of its calls a cancellation point. */
 	pthread_testcancel();
 	if (!enter_control())
 		return BI__CU_ERROR_NOT_INITIALIZED;

@@ -1,4 +1,4 @@
-/* The rules of stream capture: what may be done while a sequence is captured, and what makes it invalid. */
+/* The rules of stream capture: calls that are allowed during a capture, and calls that invalidate it. */
 #include "capture.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void leave_capture(struct stream *stream)
 	node_set_clear(&stream->tip);
 }
 
-/* Every stream that takes part is an ordinary one again. The graph is the caller's. */
+/* Removes all streams from the capture. The caller owns the graph. */
 static void end(struct capture *capture)
 {
 	struct capture **place = &captures;
@@ -265,7 +265,7 @@ bi__cu_result cuStreamBeginCapture_v2(bi__cu_stream stream, unsigned mode)
 	return leave(code ? code : begin(stream, mode));
 }
 
-/* Is every node something that the origin's last captured work depends on? */
+/* Returns true if the last captured work of the origin depends on all nodes. */
 static int is_joined(const struct capture *capture)
 {
 	const struct graph *graph = capture->graph;
@@ -366,7 +366,7 @@ bi__cu_result cuStreamGetCaptureInfo(bi__cu_stream stream, unsigned *status, uin
 	return leave(code ? code : info(stream, status, id, &found));
 }
 
-/* The handles stay readable until the stream is asked again. */
+/* The handles are valid until the next query of the stream. */
 static void show(struct stream *stream, bi__cu_graph *graph, const bi__cu_node **nodes, size_t *count)
 {
 	const struct graph *captured = stream->capture->graph;

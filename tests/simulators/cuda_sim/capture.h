@@ -8,13 +8,13 @@
 
 struct event;
 
-/* Indices of nodes in a graph, ascending. */
+/* Indices of nodes in a graph, each once. */
 struct node_set {
 	size_t *list;
 	size_t count;
 };
 
-/* An action that will be done whenever the graph is launched. */
+/* An action that each launch of the graph does. */
 struct node {
 	bi__cu_node handle;
 	struct context *context;
@@ -32,7 +32,7 @@ struct graph {
 	size_t count, capacity;
 };
 
-/* A sequence of capture. Counted: streams and events hold it. */
+/* One capture. Reference-counted: streams and events hold references. */
 struct capture {
 	struct capture *next; /* among those that have not ended */
 	unsigned references;
@@ -46,20 +46,19 @@ struct capture {
 
 /* capture.c */
 
-/* Calls that are not safe while streams are captured. */
+/* The following return 0, or the code with which a call fails. First: calls that are not safe during captures. */
 bi__cu_result capture_admits_unsafe(void);
 /* Work on the stream. */
 bi__cu_result capture_admits_work(struct stream *stream);
-/* The host asks for, or waits for, the state of a stream, of an event, of everything in a context: not safe either. */
+/* Queries of, and waits for, a stream, an event and a context. They are not safe either. */
 bi__cu_result capture_admits_asking(struct stream *stream);
 bi__cu_result capture_admits_event(const struct event *event);
 bi__cu_result capture_admits_synchronising(struct context *context);
-/* A call that is never captured is made on the stream. */
+/* Calls on the stream that cannot be captured. */
 bi__cu_result capture_refuses(struct stream *stream);
 void capture_node(struct stream *stream, const struct action *action);
 void capture_record(struct stream *stream, struct event *event);
-/* For an event or a stream that is captured: *code is what the call returns. Returns 0: it has nothing to do with it.
- */
+/* Does the wait if the event or the stream is captured, and sets *code. Otherwise returns 0. */
 int capture_wait(struct stream *stream, const struct event *event, bi__cu_result *code);
 void capture_release(struct capture *capture);
 void capture_stream_destroyed(struct stream *stream);
@@ -70,7 +69,7 @@ void captures_forget(void);
 /* graph.c */
 struct graph *graph_new(void);
 void graph_destroy(struct graph *graph);
-/* Takes over what the action holds, and the list of the set. */
+/* Takes ownership of the references of the action, and of the list of the set. */
 void graph_add(struct graph *graph, struct context *context, const struct action *action, struct node_set *after);
 void graphs_report_left(void);
 void graphs_forget(void);

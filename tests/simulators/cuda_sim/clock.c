@@ -73,7 +73,7 @@ uint32_t clock_tick(struct clock *clock, unsigned slot)
 	return clock->times[slot];
 }
 
-/* Reuse is sound: whatever is enqueued later knows what the host knows, so it really is behind the slot's past. */
+/* A retired slot can be reused: later work comes after all that the host has seen complete, so after its past too. */
 unsigned slot_take(void)
 {
 	need_host_slot();

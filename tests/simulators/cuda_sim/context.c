@@ -60,7 +60,9 @@ static bi__cu_context succeed(struct context *old, struct context *context)
 	return handle_rebind(old->handle, context);
 }
 
-/* A handle for a new context. The primary context after a reset has the handle of the one before (`reset`, or NULL). */
+/*
+ * Returns a handle for a new context. A primary context has the handle of the one before (`reset`) if that was reset.
+ */
 static bi__cu_context name_context(struct context *context, struct context *reset)
 {
 	if (reset && reset->is_reset && !reset->has_successor)
@@ -91,7 +93,7 @@ void context_join(const struct context *context, struct clock *into)
 		clock_join(into, &stream->clock);
 }
 
-/* Whether there was something to wait for must not depend on the schedule: what counts is what the host could know. */
+/* The count must not depend on the schedule, so it depends on the work that the host has seen complete. */
 bi__cu_result context_drain(struct context *context)
 {
 	struct clock enqueued = { NULL, 0 };
@@ -119,7 +121,7 @@ static void lose_work(const struct context *context)
 		report(REPORT_LEFT, "%zu pending operations, lost when their context was destroyed", lost);
 }
 
-/* What belongs to it goes with it, and is reported as left behind. */
+/* Destroys the context with all its objects, and reports these as left behind. */
 static bi__cu_result destroy(struct context *context)
 {
 	bi__cu_result code = BI__CU_SUCCESS;
@@ -230,7 +232,7 @@ static bi__cu_result primary_state(int device, unsigned *flags, int *active)
 	return BI__CU_SUCCESS;
 }
 
-/* Destroys the context although it is retained. Who retained it releases it still, or retains the next one. */
+/* Destroys a context that may be retained. Its count stays, so its owners can still release it. */
 static bi__cu_result reset(int device)
 {
 	bi__cu_result code;
@@ -320,7 +322,7 @@ bi__cu_result cuCtxGetCurrent(bi__cu_context *context)
 	return leave(code ? code : get_current(context));
 }
 
-/* A context that was reset is pushed. What is then done in it fails, or ends the process. */
+/* A context that was reset can be pushed. Calls that need it fail then. */
 static bi__cu_result push(bi__cu_context handle)
 {
 	bi__cu_result code;
@@ -340,7 +342,7 @@ bi__cu_result cuCtxPushCurrent_v2(bi__cu_context context)
 	return leave(code ? code : push(context));
 }
 
-/* Also one that is destroyed. */
+/* Pops a destroyed context too. */
 static bi__cu_result pop(bi__cu_context *out)
 {
 	const struct context *context = thread_top();
@@ -425,7 +427,7 @@ bi__cu_result cuCtxSynchronize(void)
 	return leave(code ? code : synchronize());
 }
 
-/* INVALID_CONTEXT and CONTEXT_IS_DESTROYED are documented results, so the question is no mistake of the caller. */
+/* INVALID_CONTEXT and CONTEXT_IS_DESTROYED are documented results, so a destroyed context is not reported. */
 static bi__cu_result get_id(bi__cu_context handle, unsigned long long *id)
 {
 	bi__cu_result code = BI__CU_ERROR_INVALID_CONTEXT;

@@ -5,11 +5,11 @@
 #include "clock.h"
 #include "sim.h"
 
-/* Lives until the end of the run, so that it can be told when it is used after it was destroyed. */
+/* Exists until the end of the run, so that a use after its destruction can be reported. */
 struct context {
 	struct context *next; /* in the list of all */
 	bi__cu_context handle;
-	bi__cu_context green; /* another one: of a green context in it. NULL: it has none */
+	bi__cu_context green; /* handle of a green context in it, or NULL */
 	uint64_t id; /* unique in the process */
 	int device;
 	int is_destroyed;
@@ -24,12 +24,14 @@ struct context {
 };
 
 struct context *contexts_first(void);
-/* NULL after a report, with *code set: there is none, or it is destroyed. */
+/* Return NULL after a report, with *code set, if there is no such context or it is destroyed. */
 struct context *context_current(bi__cu_result *code);
 struct context *context_find(bi__cu_context handle, bi__cu_result *code);
-/* Joins everything that has been enqueued in the context. */
+/* Joins the clocks of all work that was enqueued in the context. */
 void context_join(const struct context *context, struct clock *into);
-/* Waits for it, without learning anything; counts if there was something to wait for. */
+/*
+ * Waits for the work of the context. The host has not seen it complete then. Counts a host wait unless it had before.
+ */
 bi__cu_result context_drain(struct context *context);
 void contexts_report_left(void);
 void contexts_forget(void);

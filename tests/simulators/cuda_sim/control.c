@@ -1,4 +1,4 @@
-/* The control interface: runs, what they count, and questions about order. */
+/* The control interface: runs, their counters, and queries of the order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ void run_begin(const struct cuda_sim_options *options)
 {
 	sim.options = *options;
 	switches_choose(NULL);
-	/* A call that waits for the device would hide that a wait was left out. */
+	/* A call that waits for the device would hide the effect of the ignored wait. */
 	if (options->drop_wait)
 		sim.switches &= ~(1u << SWITCH_pinned_waits | 1u << SWITCH_stream_waits);
 	if (sim.options.devices < 0 || sim.options.devices > SIM_DEVICES)
@@ -26,7 +26,7 @@ void run_begin(const struct cuda_sim_options *options)
 	arm_faults(options->fail_call, options->fail_code, options->drop_wait);
 }
 
-/* Objects go with their contexts; what holds operations goes after the operations. */
+/* The operations are dropped first, then the objects that hold references to them. Contexts free their objects. */
 static void run_end(void)
 {
 	size_t left;
@@ -76,7 +76,7 @@ uint64_t cuda_sim_end(void)
 	return reports;
 }
 
-/* Nobody calls any more; other threads may still be about if the process ends in the middle. */
+/* Runs at the end of the process. Other threads may still exist. */
 static __attribute__((destructor)) void end_process(void)
 {
 	const char *wanted = getenv("CUDA_SIM_EXIT");
@@ -183,7 +183,7 @@ void cuda_sim_behave(const char *names)
 	leave_control();
 }
 
-/* Would the access be a race? Memory that the driver does not know has no order. */
+/* Returns true if the access would not be a race. Host memory that the driver does not know has no races. */
 static int is_ordered(uintptr_t handle, uint64_t pointer, size_t nbytes, int writes)
 {
 	struct footprint *footprint;
@@ -221,7 +221,7 @@ static int is_of_device(const struct allocation *allocation)
 	return !is_host_memory(allocation) && allocation->kind != MEMORY_MANAGED;
 }
 
-/* What the host does not know to be complete anywhere. */
+/* Returns true if a context has work that the host has not seen complete. */
 static int is_any_device_at_work(void)
 {
 	struct clock enqueued = { NULL, 0 };
@@ -260,7 +260,7 @@ static void touch(uint64_t address, size_t nbytes, int writes)
 			stamp_new(HOST_SLOT, clock_tick(&host_clock, HOST_SLOT), place_now(PLACE_HOST)));
 }
 
-/* In a host function the thread stands for a stream, whose clock went on when later work was enqueued: not checked. */
+/* Checks nothing in a host function: its access belongs to a stream, whose clock may include later work already. */
 void cuda_sim_touch(const void *pointer, size_t nbytes, int writes)
 {
 	struct thread *self;

@@ -7,10 +7,10 @@
 
 #define MAX_PITCH ((size_t)2147483647)
 
-/* What a call says that a side is. */
+/* The kind of memory that a call declares for a side. */
 enum side { SIDE_ANY, SIDE_HOST, SIDE_DEVICE };
 
-/* Where the two sides are, and what the caller has to wait for because of it. */
+/* A copy, and the memory of its sides, which decides whether the caller waits. */
 struct request {
 	struct copy copy;
 	enum side dst_side, src_side;
@@ -23,7 +23,7 @@ static int is_empty(const struct copy *copy)
 	return !copy->width || !copy->height || !copy->depth;
 }
 
-/* Is some of the host memory registered, and some not? */
+/* Returns true if a part of the host memory is registered, and a part is not. */
 static int is_registered_in_part(uint64_t address, size_t nbytes)
 {
 	const struct allocation *allocation = memory_at(address);
@@ -39,7 +39,7 @@ static int is_far_pool(const struct allocation *allocation)
 	       allocation->device != thread_top()->device;
 }
 
-/* nbytes: of a linear copy; 0: of none. */
+/* `nbytes`: the size of a linear copy, 0 for other copies. */
 static bi__cu_result check_side(enum side side, uint64_t address, size_t nbytes, int *is_pageable, int *device)
 {
 	const struct allocation *allocation = memory_at(address);
@@ -82,7 +82,7 @@ static bi__cu_result check_sides(struct request *request)
 	return code;
 }
 
-/* Until the copy is done; what the host has learnt by that is the caller's choice. */
+/* Waits until the copy is done. is_seen: the host has seen it complete then. */
 static bi__cu_result wait_for_copy(struct stream *stream, struct op *op, int is_seen)
 {
 	struct clock clock = { NULL, 0 };
@@ -101,7 +101,7 @@ static bi__cu_result wait_for_copy(struct stream *stream, struct op *op, int is_
 
 /*
  * Pageable memory: a source has been read when the call returns, but the copy need not have reached the device; a
- * destination has been written. A captured copy uses it when the graph is launched.
+ * destination has been written. A captured copy uses the memory when the graph is launched.
  */
 static bi__cu_result copy_async(struct request *request, struct stream *stream)
 {
@@ -122,7 +122,7 @@ static bi__cu_result copy_async(struct request *request, struct stream *stream)
 	return code;
 }
 
-/* On the legacy stream of the current context. */
+/* Copies on the legacy stream of the current context. */
 static bi__cu_result copy_now(struct request *request)
 {
 	struct action action = { .kind = ACTION_COPY, .of.copy = request->copy };
@@ -257,7 +257,7 @@ struct pitched {
 	size_t pitch, height;
 };
 
-/* A pitch of 0 is fine where there is one row, a height of 0 where there is one plane. */
+/* A copy of one row needs no pitch. A copy of one plane needs no height. */
 static bi__cu_result place_side(const struct pitched *from, const struct copy *copy, struct copy_side *to,
 				enum side *side)
 {

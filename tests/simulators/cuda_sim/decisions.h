@@ -1,6 +1,7 @@
 /*
- * What the driver answers where its documentation leaves room, in one place, because a program compares the answers
- * with hardware (tests/simulators/cuda_facts). Name, answer, question, where the answer comes from.
+ * Answers of the driver, most of them where its documentation leaves room. They are in one place, because
+ * tests/simulators/cuda_facts compares them with hardware. Each has a name, the answer, the question, and the source of
+ * the answer.
  */
 #ifndef BI_TESTS_CUDA_SIM_DECISIONS_H
 #define BI_TESTS_CUDA_SIM_DECISIONS_H
@@ -69,8 +70,8 @@ enum {
 	  "seen with the PTX compiler")
 
 /*
- * Behaviours that a driver may have and that this one has only if CUDA_SIM_SWITCHES names them. The suites pass with
- * each of them, and with all of them (tests/simulators/switches). Name, behaviour, source.
+ * Behaviours that a driver may have, and that this one has only if CUDA_SIM_SWITCHES or cuda_sim_behave names them. The
+ * suites pass with each of them, and with all of them (tests/simulators/switches). Name, behaviour, source.
  */
 #define SIM_SWITCHES(X) \
 	X(capture_context, "capture queries fail with INVALID_CONTEXT if no context is current", "not documented") \

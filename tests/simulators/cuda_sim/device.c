@@ -65,7 +65,7 @@ bi__cu_result cuGetErrorName(bi__cu_result code, const char **name)
 	return leave(result ? result : name_of(code, name));
 }
 
-/* The driver has sentences of its own; here the name must do. */
+/* A real driver returns a sentence; this one returns the name. */
 bi__cu_result cuGetErrorString(bi__cu_result code, const char **text)
 {
 	bi__cu_result result = ENTER(cuGetErrorString);

@@ -1,4 +1,4 @@
-/* Memory of a device: at once, and in the order of a stream. */
+/* Memory of a device, allocated and freed immediately or in the order of a stream. */
 #include <stdlib.h>
 
 #include "decisions.h"
@@ -6,7 +6,7 @@
 #include "scheduler.h"
 #include "stream.h"
 
-/* What the driver promises, and no more. */
+/* The alignment that the driver promises. */
 #define ALIGNMENT ((size_t)256)
 
 /* Bytes that were freed in the order of a stream. The device counts them as used until the pool gives them back. */
@@ -23,8 +23,8 @@ static struct pool {
 	int device;
 	struct place made;
 	struct kept *kept;
-	uint64_t threshold; /* so many bytes stay at a synchronisation */
-} * pools, usual; /* usual: those of all devices that cuMemAllocAsync uses */
+	uint64_t threshold; /* number of bytes that stay at a synchronisation */
+} * pools, usual; /* usual: the default pools of all devices, for cuMemAllocAsync */
 
 static struct pool *pool_after(const struct pool *pool)
 {
@@ -41,8 +41,9 @@ static void forget_kept(struct kept **place)
 }
 
 /*
- * Gives back what is above `least` bytes, and returns how much. Without is_forced it gives back only what the host has
- * seen complete: all else "can count as outstanding" (documentation of cuMemPoolTrimTo).
+ * Gives back memory until at most `least` bytes are kept, and returns the number of bytes. Without is_forced it keeps
+ * memory whose free the host has not seen complete: such memory "can count as outstanding" (documentation of
+ * cuMemPoolTrimTo).
  */
 static size_t give_back(struct pool *pool, uint64_t least, int is_forced)
 {
@@ -103,7 +104,7 @@ static int charge(int device, size_t nbytes)
 	return memory_charge(device, nbytes);
 }
 
-/* NULL: the device has no such memory left. `writer` is taken. */
+/* Returns NULL if the device has too little memory left. Takes ownership of `writer`. */
 static struct allocation *allocate(enum memory_kind kind, struct context *context, size_t nbytes, struct stamp *writer)
 {
 	int device = context->device;
@@ -182,7 +183,9 @@ static bi__cu_result check_freed_by_call(const struct allocation *allocation)
 	return BI__CU_SUCCESS;
 }
 
-/* The driver waits for what is pending, but does not promise to: what still works on the memory is reported. */
+/*
+ * The driver waits for pending work, but does not promise that. So work on the memory that may be pending is reported.
+ */
 static bi__cu_result free_now(uint64_t pointer)
 {
 	bi__cu_result code;
@@ -330,8 +333,8 @@ static bi__cu_result set_attribute(bi__cu_pool handle, unsigned what, const uint
 }
 
 /*
- * On an H100 with driver 580.159.04, setting the threshold and trimming, in this order, invalidated a capture of another
- * thread in the global mode, and one of the same thread. It is not known which of the two does so.
+ * On an H100 with driver 580.159.04, setting the threshold and trimming, in this order, invalidated a capture of
+ * another thread in the global mode, and one of the same thread. It is not known which of the two does so.
  */
 static bi__cu_result admit_change(bi__cu_result code)
 {

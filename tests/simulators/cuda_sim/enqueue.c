@@ -1,7 +1,7 @@
 #include "scheduler.h"
 #include "stream.h"
 
-/* The legacy stream waits for every blocking stream of its context, and every one of them for it. */
+/* The legacy stream waits for all blocking streams of its context, and each of them waits for the legacy stream. */
 void stream_join(const struct stream *stream, struct clock *clock, struct op *op)
 {
 	const struct context *context = stream->context;
@@ -103,7 +103,9 @@ struct stamp *stream_stamp(struct stream *stream)
 	return stamp_new(stream->slot, clock_tick(&stream->clock, stream->slot), place_now(stream->number));
 }
 
-/* Of the legacy stream, only its own work: that others are then complete as well is nowhere promised. */
+/*
+ * For the legacy stream, waits for its own work alone: no document promises that the work of others is complete then.
+ */
 bi__cu_result stream_wait(struct stream *stream)
 {
 	struct op *last = op_retain(stream->last);

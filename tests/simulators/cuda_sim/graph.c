@@ -143,10 +143,10 @@ struct run {
 	struct op **ops;
 	struct clock *clocks;
 	unsigned *slots;
-	char *is_continued; /* the branch goes on with another node */
+	char *is_continued; /* the branch continues with another node */
 };
 
-/* A node goes on with the branch of a node before it, if no other has done so. */
+/* Returns the slot of a node: that of a node before it which no other node continues, or else a new slot. */
 static unsigned branch_of(struct run *run, const struct node *node)
 {
 	for (size_t i = 0; i < node->after.count; i++) {

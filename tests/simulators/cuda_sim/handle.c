@@ -5,7 +5,7 @@
 
 #include "sim.h"
 
-/* Addresses that are set aside for handles, 16 bytes each. */
+/* Bytes of addresses that are reserved for handles, and the bytes for each. */
 #define ROOM ((size_t)4 << 30)
 #define STEP ((size_t)16)
 

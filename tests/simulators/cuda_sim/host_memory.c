@@ -46,7 +46,9 @@ bi__cu_result cuMemHostAlloc(void **pointer, size_t nbytes, unsigned flags)
 	return leave(code ? code : alloc_pinned(pointer, nbytes, flags));
 }
 
-/* Waits for all that is pending, and reports what the host did not know to be complete. */
+/*
+ * Frees the memory. Waits for the work of the context before, if `waits`. Reports work that may still use the memory.
+ */
 static bi__cu_result let_go(struct allocation *allocation, int waits)
 {
 	bi__cu_result code = waits ? context_drain(thread_top()) : BI__CU_SUCCESS;

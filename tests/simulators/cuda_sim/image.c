@@ -1,4 +1,4 @@
-/* What the driver reads of a program: versions and targets of PTX text, the header of machine code. */
+/* Reads images of programs: versions and targets of PTX text, the header of machine code. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 #define MACHINE_CUDA 190
 
-/* The word after a directive: ".target sm_80" gives "sm_80". NULL: there is no such directive. */
+/* Returns the text after a directive: "sm_80" for ".target sm_80". Returns NULL if there is no such directive. */
 static const char *directive(const char *text, const char *name)
 {
 	const char *found = strstr(text, name);
@@ -18,7 +18,7 @@ static const char *directive(const char *text, const char *name)
 	return found ? found + strlen(name) + strspn(found + strlen(name), " \t") : NULL;
 }
 
-/* CUDA 11.2 understands PTX 7.2, 12.4 understands 8.4, 13.0 understands 9.0: as 72, 84, 90. */
+/* Returns the newest PTX version of the driver: 72 (PTX 7.2) for CUDA 11.2, 84 for 12.4, 90 for 13.0. */
 static int newest_ptx(void)
 {
 	return (sim.options.version / 1000 - 4) * 10 + sim.options.version % 1000 / 10;
@@ -42,7 +42,7 @@ static bi__cu_result check_text(const char *text)
 								     : BI__CU_SUCCESS;
 }
 
-/* The capability is the lowest byte of the flags, since version 8 of the format the one above it. */
+/* The capability is the lowest byte of the flags. Since version 8 of the format, it is the byte above. */
 static int capability_of(const Elf64_Ehdr *header)
 {
 	return (int)(header->e_ident[EI_ABIVERSION] >= 8 ? header->e_flags >> 8 & 0xff : header->e_flags & 0xff);
@@ -54,7 +54,7 @@ static void take_end(size_t *end, size_t offset, size_t nbytes)
 		*end = offset + nbytes;
 }
 
-/* The tables and sections that a header tells of. */
+/* Returns the end of the last table or section. */
 static size_t machine_code_size(const char *image, const Elf64_Ehdr *header)
 {
 	size_t end = sizeof(*header);
@@ -103,7 +103,7 @@ static int is_in_name(char c)
 	return c == '_' || c == '$' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The code of a kernel is a section that is called after it. */
+/* The code of a kernel is in a section with the name of the kernel. */
 static int machine_code_has_entry(const char *image, size_t nbytes, const char *name)
 {
 	static const char prefix[] = ".text.";
@@ -118,7 +118,7 @@ static int machine_code_has_entry(const char *image, size_t nbytes, const char *
 	return found;
 }
 
-/* The text behind the name of an entry, or NULL. */
+/* Returns the text behind the name of an entry, or NULL. */
 static const char *find_entry(const char *text, const char *name)
 {
 	size_t length = strlen(name);

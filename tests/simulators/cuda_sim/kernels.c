@@ -18,7 +18,7 @@ BI__UNITS(BI__KERNEL_PHASES)
 BI__UNITS(BI__TILE_LOAD)
 BI__UNITS(BI__TILE_PHASES)
 
-/* What the driver hands to all threads of a launch. */
+/* The arguments of all threads of a launch. */
 struct job {
 	void *dst;
 	const void *src; /* or NULL: a fill */
@@ -69,7 +69,7 @@ static uint64_t next_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* What would be undefined on a device ends the program. */
+/* Ends the program if a launch would be undefined on a device. */
 static void require(int holds, const char *what)
 {
 	if (holds)
@@ -99,7 +99,10 @@ static void run_phase(phase_fn *phase, const struct job *job, unsigned group, co
 		phase(job, group, order[i]);
 }
 
-/* Of the shared memory, which is large enough for the largest kernel, each group finds what no thread has written. */
+/*
+ * Fills the shared memory anew for each group, so that a group cannot use values of another. It fits the largest
+ * kernel.
+ */
 static void run_groups(phase_fn *const phases[2], struct job *job, const unsigned grid[3], const unsigned block[3],
 		       uint64_t seed)
 {
@@ -140,7 +143,7 @@ static void run_copy(phase_fn *const phases[2], void *const *arguments, const un
 	run_groups(phases, &job, grid, block, seed);
 }
 
-/* An item is more strictly aligned than a copy of the arguments need be. */
+/* Copies the arguments, because struct bi__fill may need a stricter alignment than they have. */
 static void run_fill(phase_fn *const phases[2], void *const *arguments, const unsigned grid[3], const unsigned block[3],
 		     uint64_t seed)
 {
@@ -158,7 +161,9 @@ static void run_tiles(phase_fn *const phases[2], void *const *arguments, const u
 	run_copy(phases, arguments, grid, block, seed);
 }
 
-/* Bytes on their way to the caller, who gets neighbours, and the same again, as one range. */
+/*
+ * A range for the caller. It grows by bytes that follow it, before it is passed on. Bytes in it are not passed again.
+ */
 struct range {
 	sim_access_fn *access;
 	void *state;
@@ -189,7 +194,7 @@ static void touch(struct range *range, uint64_t address, size_t nbytes)
 	range->nbytes = nbytes;
 }
 
-/* Counts through a nest by its shape alone, where the kernels divide. */
+/* Walks through a nest by its shape. The kernels divide instead, so this checks their arithmetic. */
 struct walk {
 	const struct bi__nest *nest;
 	uint32_t index[BI__NEST_NDIM];
@@ -201,7 +206,7 @@ static struct walk begin_walk(const struct bi__nest *nest)
 	return (struct walk){ .nest = nest, .to = nest->dst, .from = nest->src };
 }
 
-/* Behind the last unit it begins again. */
+/* Begins again after the last unit. */
 static void step(struct walk *walk)
 {
 	const struct bi__nest *nest = walk->nest;
@@ -223,7 +228,7 @@ static uint64_t place(uint64_t pointer, int64_t units, size_t size)
 	return pointer + (uint64_t)units * size;
 }
 
-/* A launch with too few threads moves too few units. */
+/* Returns the number of units that the launch moves: too few if it has too few threads. */
 static uint64_t units_of(const struct bi__nest *nest, const unsigned grid[3], const unsigned block[3])
 {
 	uint64_t threads = (uint64_t)grid[0] * block[0];
@@ -255,7 +260,7 @@ static int64_t src_step(const struct bi__tile *tile, int axis)
 	return tile->line_axis == (uint32_t)axis ? tile->src_line : tile->src_steps[axis];
 }
 
-/* The elements of one tile, in the order in which they are next to each other on each side. */
+/* Touches the elements of one tile, on each side in the order of adjacent elements. */
 static void touch_tile(const struct bi__tile *tile, const struct walk *walk, uint64_t dst, uint64_t src, size_t size,
 		       struct range *writes, struct range *reads)
 {

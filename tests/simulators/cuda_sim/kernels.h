@@ -1,4 +1,4 @@
-/* The library's kernels as plain C, for the simulated driver: what a launch touches, and what it does. */
+/* The library's kernels as plain C, for the simulated driver: the bytes that a launch touches, and its work. */
 #ifndef BI_TESTS_CUDA_SIM_KERNELS_H
 #define BI_TESTS_CUDA_SIM_KERNELS_H
 
@@ -13,16 +13,14 @@ struct sim_kernel {
 	size_t argument_count;
 	const size_t *argument_sizes; /* bytes of each */
 	unsigned shared; /* bytes of static shared memory */
-	/* Says every range that the launch touches, exactly: what it does not name it must not touch. */
+	/* Passes each range that the launch touches to `access`. The launch must not touch other bytes. */
 	void (*footprint)(void *const *arguments, const unsigned grid[3], const unsigned block[3], sim_access_fn *access,
 			  void *state);
-	/*
-	 * Runs all groups, one phase between two barriers after the other; in a group the order of threads is shuffled.
-	 */
+	/* Runs all groups. Between two barriers, the threads of a group run one after the other, in random order. */
 	void (*run)(void *const *arguments, const unsigned grid[3], const unsigned block[3], uint64_t seed);
 };
 
-/* NULL: there is no such kernel. */
+/* Returns NULL if there is no such kernel. */
 const struct sim_kernel *sim_kernel_find(const char *name);
 
 #endif

@@ -24,7 +24,7 @@ static size_t aligned(size_t nbytes)
 	return (nbytes + 15) / 16 * 16;
 }
 
-/* NULL: one is missing. Pointers and what they point to are one piece of memory. */
+/* Copies the arguments and the pointers to them into one allocation. Returns NULL if an argument is missing. */
 static struct arguments *copy_arguments(const struct sim_kernel *kernel, void *const *from)
 {
 	size_t count = kernel->argument_count, head = aligned(sizeof(struct arguments) + count * sizeof(void *)),
@@ -104,7 +104,7 @@ bi__cu_result cuLaunchHostFunc(bi__cu_stream stream, bi__cu_host_function functi
 	return leave(code ? code : launch_host(stream, function, data));
 }
 
-/* The word is there to be changed meanwhile, so that reading it is no access that could be unordered. */
+/* The read of the word is not checked for races, because the word is meant to change meanwhile. */
 static bi__cu_result wait_value(bi__cu_stream handle, uint64_t address, uint32_t value, unsigned flags)
 {
 	struct action action = { .kind = ACTION_GATE, .of.gate = { address, value } };

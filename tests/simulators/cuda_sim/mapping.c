@@ -1,4 +1,4 @@
-/* Virtual memory management: ranges of addresses, pieces of memory, and the ones put at the others. */
+/* Virtual memory management: reserved ranges of addresses, memory, and mappings of memory into ranges. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ static struct reservation {
 	size_t nbytes;
 } * reservations;
 
-/* Counted: its handle, and each mapping. */
+/* Reference-counted: the handle and each mapping have a reference. */
 static struct physical {
 	struct physical *next;
 	uint64_t handle; /* 0: released */
@@ -44,7 +44,7 @@ static struct physical {
 	struct place made;
 } * physicals;
 
-/* Which memory a mapping shows. */
+/* A mapping, as an allocation, and its memory. */
 static struct mapping {
 	struct mapping *next;
 	struct allocation *allocation;
@@ -255,7 +255,7 @@ bi__cu_result cuMemMap(bi__cu_pointer pointer, size_t nbytes, size_t offset, uin
 	return leave(code ? code : map(pointer, nbytes, offset, handle, flags));
 }
 
-/* Does the range consist of whole mappings? */
+/* Returns true if the range consists of whole mappings. */
 static int is_mapped(uint64_t start, size_t nbytes)
 {
 	size_t found = 0;

@@ -27,7 +27,7 @@ static struct table *table_at(uint64_t address)
 	return arena ? &arena->table : &registered;
 }
 
-/* How many start at or before the address. */
+/* Returns how many allocations start at or before the address. */
 static size_t count_before(const struct table *table, uint64_t address)
 {
 	size_t low = 0, high = table->count;
@@ -68,7 +68,7 @@ static int shares(const struct allocation *allocation, struct pages pages)
 	       pages.start < allocation->pages.start + allocation->pages.nbytes;
 }
 
-/* Freed memory whose addresses are used again can no longer be told from what is there now. */
+/* Removes freed allocations from the table, because their addresses are used again. */
 static void take_out_freed(struct table *table, struct pages pages)
 {
 	size_t i = count_before(table, pages.start + pages.nbytes - 1);
@@ -152,7 +152,7 @@ struct allocation *memory_at(uint64_t address)
 
 void memory_scramble(const struct allocation *allocation)
 {
-	/* More would cost more than all else that a run does. */
+	/* More would take too long. */
 	const size_t most = (size_t)64 << 10;
 
 	memset(bytes_at(allocation->start), 0xa5 ^ (int)(random_next() & 0x5a),
@@ -182,7 +182,7 @@ struct allocation *memory_to_free(uint64_t start, bi__cu_result *code)
 	return allocation;
 }
 
-/* Registered memory goes back to whom it belongs; what the CPU does with it then is no concern of ours. */
+/* Registered memory belongs to the program, so it is removed from the table: later accesses are not checked. */
 void memory_free(struct allocation *allocation)
 {
 	allocation->is_freed = 1;

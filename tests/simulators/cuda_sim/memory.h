@@ -1,6 +1,6 @@
 /*
- * What has been allocated, and where. Memory of a device has two addresses: the one that callers get, which the CPU
- * cannot use, and the one at which the simulator reads and writes it. Memory that the CPU may use has one.
+ * Allocations and their addresses. Memory of a device has two addresses: callers get one, which the CPU cannot use; the
+ * simulator reads and writes the memory at the other. Memory that the CPU may use has one address.
  */
 #ifndef BI_TESTS_CUDA_SIM_MEMORY_H
 #define BI_TESTS_CUDA_SIM_MEMORY_H
@@ -29,7 +29,7 @@ struct allocation {
 	struct allocation *next; /* in the list of all of the run */
 	uint64_t start;
 	size_t nbytes;
-	struct pages pages; /* that nothing else lies in; of registered memory just its bytes */
+	struct pages pages; /* contain no other allocation; registered memory: its bytes alone */
 	enum memory_kind kind;
 	int device;
 	struct context *context; /* NULL: of no context (pools, mappings) */
@@ -37,7 +37,7 @@ struct allocation {
 	int is_freed;
 	bi__cu_pool pool; /* NULL: the usual one, or none */
 	int is_portable; /* of registered memory: for all contexts */
-	int is_leaving; /* freed, but the stream has not come to it */
+	int is_leaving; /* freed in the order of a stream that has not reached the free */
 	unsigned access[SIM_DEVICES]; /* of a mapping: CUmemAccess_flags */
 	struct history history;
 };
@@ -50,78 +50,79 @@ struct table {
 
 /* arena.c: ranges of addresses. */
 
-/* The whole of a device's memory, that of mappings, and what the CPU may use too. */
+/* A range of addresses: one for each device, one for mappings, one for memory that the CPU may use too. */
 struct arena {
-	char *seen; /* what callers get */
-	char *bytes; /* the same for the simulator */
+	char *seen; /* addresses that callers get */
+	char *bytes; /* addresses of the same memory for the simulator */
 	size_t size;
 	size_t next; /* offset of the first byte that has not been given out yet */
-	int fd; /* of the memory behind both, -1: none of its own */
+	int fd; /* of the memory at both; -1: there is none */
 	struct table table;
 };
 
 struct arena *arena_of_device(int device);
 struct arena *arena_of_mappings(void);
 struct arena *arena_of_host(void);
-/* The arena that the address lies in, or NULL. */
+/* Returns the arena that contains the address, or NULL. */
 struct arena *arena_at(uint64_t address);
-/* Takes pages for so many bytes, and one more that stays empty. No pages: there is no room behind what was taken last.
- */
+/* Takes pages for `nbytes` bytes, and an unused page behind them. Returns no pages if too few addresses are left. */
 struct pages arena_take(struct arena *arena, size_t nbytes);
-/* Where the CPU of the simulator finds the byte. */
+/* Returns the address at which the simulator accesses the byte. */
 char *bytes_at(uint64_t address);
-/* Lets the CPU (or nobody any more) at the addresses that callers got. */
+/* Permit and forbid accesses at the addresses that callers get. */
 void arena_open(struct pages pages);
 void arena_close(struct pages pages);
-/* The contents are given back. */
+/* Gives the memory of the pages back to the system. */
 void arena_empty(struct pages pages);
 void arenas_forget(void);
-/* Takes the memory of devices from a forked child, which cannot use them. */
+/* In a forked child: forbids accesses to the memory of devices. */
 void arenas_leave_child(void);
 size_t page_size(void);
 
-/* memory.c: what lies where. */
+/* memory.c: the allocations. */
 
-/* Pages that are not in use: unused ones, and when there are none left those of memory that was freed long ago. */
+/* Takes pages that were never used, or, if too few are left, pages of memory that was freed long ago. */
 struct pages memory_take(struct arena *arena, size_t nbytes);
-/* Enters what was made at an address. `writer` is taken: the allocation as an operation, or NULL. */
+/* Adds an allocation. Takes ownership of `writer`: the allocation as an operation, or NULL. */
 struct allocation *memory_add(enum memory_kind kind, int device, struct context *context, uint64_t start, size_t nbytes,
 			      struct pages pages, struct stamp *writer);
-/* The allocation, freed ones too, that the byte belongs to, or NULL. */
+/* Returns the allocation that contains the byte, also a freed one, or NULL. */
 struct allocation *memory_at(uint64_t address);
-/* The allocation in whose pages the address lies, or which ends just before them. */
+/*
+ * Returns the last allocation that starts at or before the address, if its pages or the unused page behind contain it.
+ */
 struct allocation *memory_near(uint64_t address);
-/* Is any live memory in the range? */
+/* Returns true if the range has bytes of memory that is not freed. */
 int memory_overlaps(uint64_t start, size_t nbytes);
-/* What fresh memory holds is not zero. */
+/* Fills the first 64 KiB of new memory with a byte that is not 0. */
 void memory_scramble(const struct allocation *allocation);
 /*
- * The live allocation that starts there and is to be freed; NULL after a report, with *code set. Freed memory stays
- * known, so that it can be told.
+ * Returns the allocation to free that starts at this address. Returns NULL after a report, with *code set, if there is
+ * none. Freed allocations are kept, so that a double free can be reported.
  */
 struct allocation *memory_to_free(uint64_t start, bi__cu_result *code);
-/* From here on it counts as freed by the current call. */
+/* Marks the allocation as freed by the current call. */
 void memory_free(struct allocation *allocation);
-/* The context is gone, and with it what belongs to it. */
+/* Reports and frees the memory of a context that is destroyed. */
 void memory_free_of(const struct context *context);
 int is_host_memory(const struct allocation *allocation);
 const char *memory_name(const struct allocation *allocation, char text[128]);
-/* Bytes of a device that are in use and that there are. */
+/* Return the bytes of a device that are in use, and all its bytes. */
 size_t memory_in_use(int device);
 size_t memory_total(void);
-/* Takes note of bytes that the device gives (or gets back, if negative); 0: it has no such number left. */
+/* Counts bytes of the device as used. Returns 0 if too few are left. */
 int memory_charge(int device, size_t nbytes);
 /* Returns the bytes that an allocation of `nbytes` takes from the device. */
 size_t memory_rounded(size_t nbytes);
 void memory_refund(int device, size_t nbytes);
-/* Reports and forgets everything. */
+/* Report what is left; forget all allocations. */
 void memory_report_left(void);
 void memory_forget(void);
 uint64_t memory_live(void);
 
 /* device_memory.c */
 void pools_report_left(void);
-/* A synchronisation: pools give unused memory back to the system. */
+/* At a synchronisation: pools give unused memory back to the system. */
 void pools_shrink(void);
 void pools_forget(void);
 

@@ -68,7 +68,7 @@ static bi__cu_result load(bi__cu_module *out, const void *image)
 	if (!image)
 		return BI__CU_ERROR_INVALID_IMAGE;
 	code = image_check(image, &nbytes);
-	/* Seen on an H100 with driver 580.159.04: the call waits. That would hide that a wait was left out. */
+	/* Seen on an H100 with driver 580.159.04: the call waits. That would hide an ignored wait. */
 	if (!code && !sim.options.drop_wait)
 		code = context_drain(context);
 	if (code)
@@ -103,7 +103,7 @@ static struct module *find(bi__cu_module handle, bi__cu_result *code)
 	return NULL;
 }
 
-/* Its code may not vanish under a kernel that runs. */
+/* The code must not be unloaded while a kernel runs. */
 static bi__cu_result unload(bi__cu_module handle)
 {
 	bi__cu_result code;

@@ -25,14 +25,14 @@ struct module {
 	struct clock launches; /* of its kernels */
 };
 
-/* image.c: what the driver reads of an image. */
+/* image.c: reads images. */
 
-/* INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION, NO_BINARY_FOR_GPU, or 0 and the number of its bytes. */
+/* Returns INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION or NO_BINARY_FOR_GPU, or 0 and the size in *nbytes. */
 bi__cu_result image_check(const void *image, size_t *nbytes);
 int image_has_entry(const char *image, size_t nbytes, const char *name);
-/* The image itself, or the PTX text in a fatbin; NULL: there is none. */
+/* Returns the image itself, or the PTX text in a fatbin. Returns NULL if a fatbin has none. */
 const char *image_content(const char *image);
-/* The product of the numbers behind a directive of an entry of PTX text (".maxntid"), or 0. */
+/* Returns the product of the numbers behind a directive (".maxntid") of an entry of PTX text, or 0 if there is none. */
 int image_number(const char *image, const char *name, const char *directive, char before);
 
 /* module.c */

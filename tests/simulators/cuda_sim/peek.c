@@ -1,4 +1,4 @@
-/* A look at memory that is no operation. */
+/* Reads memory without an operation. */
 #include <string.h>
 
 #include "memory.h"

@@ -1,4 +1,4 @@
-/* What the driver says about a pointer. */
+/* Queries of pointers. */
 #include "context.h"
 #include "decisions.h"
 #include "memory.h"
@@ -9,7 +9,7 @@ enum { BUFFER_ID = 7 };
 /* CU_DEVICE_INVALID */
 #define NO_DEVICE (-2)
 
-/* Live memory, one byte past the end is none. */
+/* Returns the allocation that contains the byte and is not freed, or NULL. */
 static const struct allocation *find(uint64_t pointer)
 {
 	const struct allocation *allocation = memory_at(pointer);
@@ -22,7 +22,7 @@ static int is_for_cpu(const struct allocation *allocation)
 	return is_host_memory(allocation) || allocation->kind == MEMORY_MANAGED;
 }
 
-/* 1 if there is such an attribute. */
+/* Returns 1 if there is such an attribute. */
 static int is_attribute(unsigned what)
 {
 	static const unsigned char are[] = {
@@ -48,7 +48,7 @@ static unsigned type_of(const struct allocation *a)
 	return is_host_memory(a) ? BI__CU_MEMORY_HOST : BI__CU_MEMORY_DEVICE;
 }
 
-/* The range of memory that was mapped by hand is the reserved range, also for a reserved address that is not mapped. */
+/* The range of mapped memory (cuMemMap) is the reserved range, also for a reserved address that is not mapped. */
 static void find_range(const struct allocation *a, uint64_t pointer, uint64_t *start, size_t *nbytes)
 {
 	*start = a ? a->start : 0;
@@ -63,7 +63,7 @@ static int has_host_pointer(const struct allocation *a, uint64_t pointer)
 	return a ? is_for_cpu(a) : !arena_at(pointer);
 }
 
-/* Do devices use the memory of the process without being told of it? */
+/* Returns true if devices can use all memory of the process, and this address is not memory of the driver. */
 static int is_pageable_for_device(uint64_t pointer)
 {
 	return switched(SWITCH_hmm) && pointer && !arena_at(pointer);
@@ -119,8 +119,8 @@ static void answer(const struct allocation *a, uint64_t pointer, unsigned what, 
 }
 
 /*
- * Is there no context, and the attribute depends on it? Programs ask the others to find out which context to enter
- * (seen: nixl 227).
+ * Returns true if no context is current, and the attribute depends on one. Programs query the others to find out which
+ * context to enter (seen: nixl 227).
  */
 static int lacks_context(unsigned what)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Operations that read the same bytes. Counted, and not changed once it is shared. */
+/* Operations that read the same bytes. Reference-counted, and not changed after it was made. */
 struct readers {
 	unsigned references;
 	unsigned count;
@@ -85,7 +85,7 @@ static void readers_release(struct readers *readers)
 	free(readers);
 }
 
-/* The old ones and the new one, without those that the new one is behind. */
+/* Returns the new reader, and the old ones that do not come before it. */
 static struct readers *readers_with(const struct readers *old, struct stamp *stamp, const struct clock *clock)
 {
 	unsigned count = old ? old->count : 0;
@@ -99,7 +99,7 @@ static struct readers *readers_with(const struct readers *old, struct stamp *sta
 	return readers;
 }
 
-/* Appends, takes references of its own, merges with the segment before. */
+/* Appends a segment, with references of its own, or extends the last one if that is equal. */
 static void append(struct history *history, size_t start, size_t end, struct stamp *writer, struct readers *readers)
 {
 	struct segment *last = history->count ? &history->segments[history->count - 1] : NULL;
@@ -139,7 +139,7 @@ void history_clear(struct history *history)
 	*history = (struct history){ NULL, 0, 0 };
 }
 
-/* The segment that the byte lies in. */
+/* Returns the index of the segment that contains the byte. */
 static size_t segment_at(const struct history *history, size_t at)
 {
 	size_t low = 0, high = history->count;
@@ -189,7 +189,7 @@ const struct stamp *history_conflict(const struct history *history, const struct
 	return NULL;
 }
 
-/* A new access while it is entered: what it is, and the answer for the readers that it met last. */
+/* A new access while it is added. `with` is the result of readers_with for `old`, which often comes again. */
 struct entering {
 	struct stamp *stamp;
 	const struct clock *clock;
@@ -213,7 +213,7 @@ static void append_accessed(struct history *to, struct entering *entering, const
 	append(to, start, end, segment->writer, entering->with);
 }
 
-/* Segment after segment, cut at the extents' ends. Returns the first extent that reaches further. */
+/* Appends a segment, cut at the ends of the extents. Returns the index of the first extent that reaches further. */
 static size_t append_cut(struct history *to, struct entering *entering, const struct segment *segment,
 			 const struct extent *extents, size_t k, size_t count)
 {

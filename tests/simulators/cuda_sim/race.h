@@ -1,4 +1,4 @@
-/* Who read and wrote which bytes last, and whether that was ordered. */
+/* The last writer and readers of all bytes, and races between them. */
 #ifndef BI_TESTS_CUDA_SIM_RACE_H
 #define BI_TESTS_CUDA_SIM_RACE_H
 
@@ -10,18 +10,18 @@
 #define PLACE_LEGACY UINT32_MAX
 #define PLACE_PER_THREAD (UINT32_MAX - 1)
 
-/* Where something was done: for the words of a report. */
+/* The call and the stream of an operation, for reports. */
 struct place {
 	enum entry entry;
 	uint64_t call;
-	uint32_t stream; /* its number, or one of the above */
+	uint32_t stream; /* number of the stream, or one of the above */
 };
 
 struct place place_now(uint32_t stream);
 const char *stream_text(uint32_t stream, char text[40]);
 const char *place_text(struct place place, char text[128]);
 
-/* An operation as histories remember it. Counted. */
+/* An operation in histories. Reference-counted. */
 struct stamp {
 	unsigned references;
 	unsigned slot;
@@ -36,11 +36,11 @@ struct readers;
 
 struct segment {
 	size_t start, end;
-	struct stamp *writer; /* NULL: nobody since it was allocated */
-	struct readers *readers; /* since then; NULL: nobody */
+	struct stamp *writer; /* NULL: none since the allocation */
+	struct readers *readers; /* since then; NULL: none */
 };
 
-/* Of one allocation: segments without gaps, in order. */
+/* The accesses to one allocation: segments without gaps, in order. */
 struct history {
 	struct segment *segments;
 	size_t count, capacity;
@@ -53,10 +53,10 @@ struct extent {
 
 void history_init(struct history *history, size_t nbytes, struct stamp *writer);
 void history_clear(struct history *history);
-/* Extents are in order and do not touch. The first operation that the access is not ordered behind, or NULL. */
+/* Returns the first operation that the access is not ordered behind, or NULL. Extents are in order and do not touch. */
 const struct stamp *history_conflict(const struct history *history, const struct extent *extents, size_t count,
 				     int writes, const struct clock *clock, struct extent *where);
-/* Remembers the access. */
+/* Adds the access to the history. */
 void history_note(struct history *history, const struct extent *extents, size_t count, int writes,
 		  const struct clock *clock, struct stamp *stamp);
 

@@ -5,7 +5,7 @@
 
 #include "sim.h"
 
-/* So many are kept; all are counted. */
+/* Number of reports whose texts are kept. All reports are counted. */
 #define KEPT 4096
 
 static const char *const words[] = {

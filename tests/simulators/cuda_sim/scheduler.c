@@ -5,21 +5,21 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* How long everything may stand still. */
+/* Seconds without a finished operation after which a wait fails. */
 #define PATIENCE_SECONDS (sim.switches ? 3 : 20)
 /*
- * Nanoseconds between two looks whether something moves. They double while nothing does, so that a short wait ends soon
- * and a long one uses no processor time: tests see by that time that a thread waits.
+ * Nanoseconds between two checks for progress. They double while there is none, so that a short wait ends soon, and a
+ * long one uses little processor time. Tests detect a waiting thread by its processor time.
  */
 #define SHORTEST_LOOK 50000
 #define LONGEST_LOOK 2000000
 
-static struct op **ready; /* wait for nothing that is not done */
+static struct op **ready; /* operations that wait for no other */
 static size_t ready_count, ready_capacity;
 static struct op *pending, **pending_end = &pending;
 static uint64_t submitted, finished, now;
-static unsigned running; /* host functions that threads are in */
-static unsigned pace; /* a power of two: fewer operations than this run per call */
+static unsigned running; /* operations that threads are running; only host functions release the lock */
+static unsigned pace; /* a power of two: fewer operations than this run in each call; not used with the option eager */
 
 struct op *op_new(struct context *context, const struct action *action)
 {
@@ -181,9 +181,9 @@ void scheduler_settle(void)
 }
 
 struct goal {
-	const struct op *op; /* or */
+	const struct op *op; /* NULL: the other members count */
 	const struct context *context; /* NULL: all */
-	uint64_t until; /* number of the last that counts */
+	uint64_t until; /* number of the last operation that counts */
 };
 
 static int is_reached(const struct goal *goal)

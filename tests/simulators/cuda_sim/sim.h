@@ -1,6 +1,6 @@
 /*
- * Inside the simulated driver: what its files share. One lock is held from enter() to leave() of each call; everything
- * here is called under it, except where it says so.
+ * Declarations that the files of the simulated driver share. One lock is held from enter() to leave() of each call. All
+ * other functions are called under this lock, unless their comment says otherwise.
  */
 #ifndef BI_TESTS_CUDA_SIM_SIM_H
 #define BI_TESTS_CUDA_SIM_SIM_H
@@ -36,7 +36,7 @@ struct sim {
 	unsigned switches; /* bits 1 << enum sim_switch */
 	struct cuda_sim_counts counts;
 	int is_initialised; /* cuInit has succeeded */
-	int is_resetting; /* a context is destroyed with all that is in it, which is nobody's mistake */
+	int is_resetting; /* a context is being reset: what it leaves behind is not reported */
 };
 
 extern struct sim sim;
@@ -46,49 +46,49 @@ struct stream;
 
 struct current {
 	struct context *context;
-	bi__cu_context handle; /* by which it was made current */
+	bi__cu_context handle; /* by which the context was made current */
 };
 
-/* What the simulator knows about a thread that has called it. */
+/* The state of a thread that has called the simulator. */
 struct thread {
 	struct thread *next;
 	unsigned number; /* 1: the first */
 	struct current *stack; /* the current context is the last */
 	size_t depth, capacity;
 	unsigned capture_mode;
-	enum entry entry; /* of the call that it is in */
+	enum entry entry; /* of its present call */
 	uint64_t call;
 	int in_host_function;
 };
 
-/* Does the driver behave so in this run? */
+/* Returns true if the switch is on. */
 static inline int switched(enum sim_switch which)
 {
 	return sim.switches >> which & 1;
 }
 
-/* call.c: the way in and out. */
+/* call.c: the beginning and the end of calls. */
 
-/* Takes the lock, counts the call and says whether it may go on: 0, or the code to return through leave(). */
+/* Takes the lock and counts the call. Returns 0, or the code with which the call fails, which leave() then gets. */
 bi__cu_result enter(enum entry entry);
 #define ENTER(symbol) enter(ENTRY_##symbol)
-/* Lets some work run, releases the lock, returns the code. */
+/* Runs some operations, releases the lock, and returns the code. */
 bi__cu_result leave(bi__cu_result code);
 const char *entry_name(enum entry entry);
-/* Around everything of the control interface. enter_control returns 0 in a forked child, where nothing may be done. */
+/* Take and release the lock for the control interface. In a forked child, enter_control returns 0 without the lock. */
 int enter_control(void);
 void leave_control(void);
-/* For whoever waits or calls foreign code in the middle of a call. */
+/* Release and take the lock during a call, to wait or to call foreign code. */
 void sim_unlock(void);
 void sim_lock(void);
-/* The calling thread had to wait in this call, or could have had to. */
+/* Counts that the calling thread had to wait in this call, or could have had to. */
 void count_host_wait(void);
 const char *host_wait_name(uint64_t i);
 const char *call_name(uint64_t n);
 void shut_down(uint64_t from_call, int code);
 void arm_faults(uint64_t fail_call, int fail_code, uint64_t drop_wait);
 void arm_faults_from(uint64_t nth, uint64_t count, int code);
-/* Is this accepted wait the one to be forgotten? */
+/* Counts an accepted wait. Returns 1 if it is the one to ignore. */
 int drops_wait(void);
 void forget_calls(void);
 
@@ -107,7 +107,7 @@ void *must_grow(void *old, size_t count, size_t size);
 
 /* report.c */
 
-/* What a report is about; it starts with these words. */
+/* The kinds of reports, and the words with which a report starts. */
 #define SIM_REPORTS(X) \
 	X(USE_AFTER_FREE, "use after free") \
 	X(DOUBLE_FREE, "double free") \
@@ -135,7 +135,7 @@ enum report {
 #undef SIM_REPORT
 };
 
-/* Names the call of this thread: "race: cuMemcpyAsync (call 12): …". */
+/* Adds a report, which names the call of this thread: "race: cuMemcpyAsync (call 12): …". */
 __attribute__((format(printf, 2, 3))) void report(enum report what, const char *format, ...);
 const char *report_text(uint64_t i);
 void forget_reports(void);
@@ -144,15 +144,15 @@ void forget_reports(void);
 struct thread *thread_self(void);
 /* Reports stacks that are not empty and empties them. */
 void forget_stacks(void);
-/* Any thread, no lock: is this the child of a fork? */
+/* Returns true in a forked child. Called without the lock too. */
 int is_forked(void);
 void watch_forks(void);
 void thread_push(struct context *context, bi__cu_context handle);
-/* NULL: there is none. */
+/* Return NULL if no context is current. */
 bi__cu_context thread_top_handle(void);
 struct context *thread_top(void);
 
-/* handle.c: handles are addresses that nobody can read, and none is given out twice. */
+/* handle.c: handles are addresses that cannot be read. handle_make returns none twice. */
 
 enum object_type {
 	OBJECT_CONTEXT,
@@ -168,12 +168,12 @@ enum object_type {
 };
 
 void *handle_make(enum object_type type, void *object);
-/* The object, or NULL after a report, with *code set. */
+/* Returns the object, or NULL after a report, with *code set. */
 void *handle_find(enum object_type type, const void *handle, bi__cu_result *code);
 void handle_destroy(const void *handle);
-/* The handle of an object that is destroyed means this one from now on. Returns the handle. */
+/* Binds the handle of a destroyed object to this object. Returns the handle. */
 void *handle_rebind(void *handle, void *object);
-/* The same with the handle that was made last; NULL: no object of the type is destroyed. */
+/* Binds the newest handle of a destroyed object of the type. Returns NULL if there is none. */
 void *handle_reuse(enum object_type type, void *object);
 void handles_forget(void);
 

@@ -99,7 +99,7 @@ struct stream *stream_for_work(bi__cu_stream handle, bi__cu_result *code)
 	return *code ? NULL : stream;
 }
 
-/* The work of a destroyed stream goes on, and the legacy stream still waits for it if it was a blocking one. */
+/* The work of a destroyed stream continues. The legacy stream still waits for it if the stream was a blocking one. */
 static void leave_work(struct stream *stream)
 {
 	const struct action nothing = { .kind = ACTION_NOTHING };
@@ -210,7 +210,7 @@ bi__cu_result cuStreamDestroy_v2(bi__cu_stream stream)
 	return leave(code ? code : destroy_stream(stream));
 }
 
-/* The green context: nothing is called with it. */
+/* Handle of the green context. No function takes it. */
 #define GREEN ((uintptr_t)0x9000)
 
 /* The context that cuCtxFromGreenCtx returns. */

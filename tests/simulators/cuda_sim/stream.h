@@ -1,4 +1,4 @@
-/* Streams and events, and how work gets onto a stream. */
+/* Streams and events, and enqueueing on a stream. */
 #ifndef BI_TESTS_CUDA_SIM_STREAM_H
 #define BI_TESTS_CUDA_SIM_STREAM_H
 
@@ -14,14 +14,14 @@ struct stream {
 	struct context *context;
 	bi__cu_stream handle;
 	enum stream_kind kind;
-	unsigned thread; /* whose default stream it is */
+	unsigned thread; /* number of the thread that made it, or whose default stream it is */
 	uint32_t number; /* for reports: 1, 2, … or PLACE_LEGACY, PLACE_PER_THREAD */
 	unsigned slot;
 	struct clock clock; /* of what is enqueued next */
-	struct op *last; /* NULL: nothing, or nothing that could still matter */
+	struct op *last; /* the last operation, or NULL */
 	struct capture *capture; /* that it takes part in, or NULL */
 	struct node_set tip; /* what the next captured node depends on */
-	bi__cu_node *shown; /* handles of these, as cuStreamGetCaptureInfo_v2 lends them */
+	bi__cu_node *shown; /* handles of these, which cuStreamGetCaptureInfo_v2 returned */
 };
 
 struct event {
@@ -41,35 +41,36 @@ void streams_destroy_of(struct context *context);
 void streams_forget_of(struct context *context);
 /* The next one is number 1. */
 void streams_count_anew(void);
-/* The stream that a handle names for this thread; NULL after a report, with *code set. */
+/* Returns the stream that a handle names for this thread. Returns NULL with *code set, mostly after a report. */
 struct stream *stream_find(bi__cu_stream handle, bi__cu_result *code);
-/* The same, if the current context is the stream's and the stream may be given work now. */
+/* As stream_find. Also fails if another context is current, or a capture does not admit work on the stream. */
 struct stream *stream_for_work(bi__cu_stream handle, bi__cu_result *code);
 int is_blocking(const struct stream *stream);
 uint64_t streams_live(void);
 
 /* enqueue.c */
 
-/* Every earlier operation that one on this stream is ordered behind: joins their clocks, and makes `op` (not NULL)
- * follow. */
+/*
+ * Joins the clocks of all operations that a new one on this stream comes after. Makes `op`, if not NULL, follow them.
+ */
 void stream_join(const struct stream *stream, struct clock *clock, struct op *op);
 /*
- * Puts the action on the stream, or captures it; takes over what it holds. An action that reaches memory that it may
- * not is reported: INVALID_VALUE for copies and sets, else it is enqueued and does nothing. *out, if out is not NULL:
- * the operation, held by the caller; NULL if it was captured.
+ * Enqueues the action, or captures it. Takes ownership of the references of the action. An action on memory that it may
+ * not access is reported and does nothing; for copies and sets the call returns INVALID_VALUE. `out` may be NULL. *out
+ * is a reference to the operation, or NULL if it was captured or refused.
  */
 bi__cu_result stream_enqueue(struct stream *stream, const struct action *action, struct op **out);
-/* The calling thread does not go on before the stream's work is done; it is counted. */
+/* Waits until the stream's work is done. Counts a host wait. */
 bi__cu_result stream_wait(struct stream *stream);
-/* A point behind what is on the stream, held by the caller. */
+/* Returns a point behind all work on the stream. The caller owns a reference. */
 struct op *stream_mark(struct stream *stream);
-/* Makes what is enqueued later wait for the operation, whose clock this is. */
+/* Makes later work on the stream wait for the operation, which has this clock. */
 void stream_follow(struct stream *stream, struct op *op, const struct clock *clock);
-/* An operation that does nothing but be remembered, as the allocation of memory; the caller takes the stamp. */
+/* Returns the stamp of an operation that does nothing, such as an allocation. The caller owns the stamp. */
 struct stamp *stream_stamp(struct stream *stream);
 /*
- * Examines what the operation touches, at the time that the clock then gets in the slot. If it may not touch that, the
- * operation will do nothing, and for copies and sets the code says so.
+ * Gives the operation the next time of the slot, and checks the memory that it touches. If it may not touch the memory,
+ * it will do nothing, and copies and sets return a code.
  */
 bi__cu_result op_enter(struct op *op, struct clock *clock, unsigned slot, uint32_t stream_number);
 

@@ -8,8 +8,8 @@
 
 static struct thread *threads;
 static unsigned last_number;
-static pthread_key_t key; /* ends what is known of a thread */
-/* Read by every call, so it is where no function has to be called for it. */
+static pthread_key_t key; /* frees the state of a thread at its end */
+/* Each call reads this variable, so its access must not need a function call. */
 static _Thread_local struct thread *own __attribute__((tls_model("initial-exec")));
 static atomic_int forked;
 
@@ -19,7 +19,7 @@ static void in_child(void)
 	arenas_leave_child();
 }
 
-/* Once per process, with the first call. */
+/* Called once per process, in the first call. */
 void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, in_child);
@@ -41,7 +41,7 @@ static void unlink_thread(struct thread *thread)
 	free(thread);
 }
 
-/* A thread ends. */
+/* Called at the end of a thread. */
 static void end_thread(void *data)
 {
 	struct thread *thread = data;

@@ -11,7 +11,7 @@
 #define MOST_PARAMETERS 32
 
 struct user_kernel {
-	struct sim_kernel kernel; /* first: a pointer to it is one to this struct */
+	struct sim_kernel kernel;
 	const struct bi_host_kernel *function;
 	char name[64];
 	size_t sizes[2 * MOST_PARAMETERS + 1];
@@ -84,7 +84,7 @@ static void run_user(const struct user_kernel *user, void *const *arguments, con
 	user->function->run(&box, loaded);
 }
 
-/* The driver's table of functions has no pointer of the caller's, so each slot has functions of its own. */
+/* The functions of struct sim_kernel get no pointer to their kernel, so each slot has functions of its own. */
 #define SLOT(n) \
 	static void footprint_##n(void *const *arguments, const unsigned grid[3], const unsigned block[3], \
 				  sim_access_fn *access, void *state) \

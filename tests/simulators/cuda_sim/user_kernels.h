@@ -5,7 +5,7 @@
 #include "cuda_sim.h"
 #include "kernels.h"
 
-/* NULL: there is no such kernel. */
+/* Returns NULL if there is no such kernel. */
 const struct sim_kernel *user_kernel_find(const char *name);
 
 #endif

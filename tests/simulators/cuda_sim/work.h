@@ -1,4 +1,4 @@
-/* What devices do: actions, and the operations that do them when everything before them is done. */
+/* Work of devices: actions, and operations that do an action when all operations before it are done. */
 #ifndef BI_TESTS_CUDA_SIM_WORK_H
 #define BI_TESTS_CUDA_SIM_WORK_H
 
@@ -18,7 +18,7 @@ struct copy {
 	size_t width, height, depth; /* bytes, rows, planes */
 };
 
-/* The arguments of a launch as they were at the call. Counted. */
+/* A copy of the arguments of a launch. Reference-counted. */
 struct arguments {
 	unsigned references;
 	void **pointers;
@@ -65,30 +65,33 @@ struct action {
 
 /* action.c */
 
-/* Another holder of what the action refers to. */
+/* Add and release a reference to the objects of the action. */
 void action_retain(const struct action *action);
 void action_drop(const struct action *action);
-/* Says every range that the action touches. */
+/* Passes each range that the action touches to `access`. */
 void action_footprint(const struct action *action, sim_access_fn *access, void *state);
-/* Is there something that it waits for, beside earlier operations? */
+/* Returns false if the action is a gate that is closed. */
 int action_is_open(const struct action *action);
-/* Does it. Host functions are called without the lock. */
+/* Does the action. Host functions are called without the lock. */
 void action_run(const struct action *action, struct allocation *const *touched, size_t touched_count);
 
-/* An operation. Counted: the scheduler holds those that are not done; streams and events hold their last. */
+/*
+ * An operation. Reference-counted: the scheduler holds the operations that are not done; streams, events and graphs
+ * hold their last one.
+ */
 struct op {
 	unsigned references;
-	unsigned missing; /* operations that it waits for */
+	unsigned missing; /* number of operations that it waits for */
 	int is_submitted, is_done;
 	int is_void; /* reported, and not to be run */
-	struct op **after; /* wait for it */
+	struct op **after; /* operations that wait for it */
 	size_t after_count, after_capacity;
-	struct op *next, **place; /* in the list of what is not done, in order of submission */
+	struct op *next, **place; /* in the list of operations that are not done, in order of submission */
 	uint64_t number; /* of submission */
 	uint64_t time; /* when it was done, in nanoseconds of the simulated devices */
 	struct context *context;
 	struct action action;
-	struct allocation **touched; /* memory of devices that a kernel must be let at */
+	struct allocation **touched; /* device memory that a kernel accesses */
 	size_t touched_count;
 };
 

@@ -1,4 +1,4 @@
-/* Captures that are left open, and graphs whose launch is work like any other. */
+/* Captures that are left unjoined, and races of the launches of graphs. */
 #include "sim_tests.h"
 
 static void end(bi__cu_stream stream)
@@ -30,7 +30,7 @@ static void unjoined_wrong(struct rig *rig)
 	end(rig->a);
 }
 
-/* A graph that sets the memory m. */
+/* Makes an executable graph that sets the memory m. */
 static void *make_graph(struct rig *rig)
 {
 	bi__cu_graph graph;
@@ -65,7 +65,7 @@ static void launched_wrong(struct rig *rig)
 	launch(rig, 0);
 }
 
-/* Launched twice, on two streams, without order between them. */
+/* Launches one graph on two streams, of which the second waits for the first. */
 static void launched_twice_right(struct rig *rig)
 {
 	void *exec = make_graph(rig);
@@ -101,7 +101,7 @@ static void freed_before_launch_wrong(struct rig *rig)
 	launched_after_free(rig, 0);
 }
 
-/* Branches of one graph that nothing orders. */
+/* Two branches of one graph. They are ordered only if is_right. */
 static void branches(struct rig *rig, int is_right)
 {
 	bi__cu_graph graph;

@@ -1,4 +1,4 @@
-/* What is counted: calls, objects, and in which calls the calling thread waits. */
+/* Counters: calls, objects, and calls in which the calling thread waits. */
 #include "sim_tests.h"
 
 /* A call and whether the calling thread waits in it, or could. */
@@ -130,7 +130,7 @@ static const struct waiter waiters[] = {
 	{ "cuMemFreeAsync", call_pool_and_free, 0 },
 };
 
-/* Each with work pending, or just done, on its stream: what counts is that the call could wait. */
+/* Makes each call while work on its stream is pending or just done. A call is counted if it could wait. */
 static void test_host_waits(void **state)
 {
 	struct rig rig;
@@ -155,7 +155,7 @@ static void test_host_waits(void **state)
 	}
 }
 
-/* A call that waits for pending work returns when that is done. */
+/* A call that waits for pending work returns when the work is done. */
 static void test_waits_are_waits(void **state)
 {
 	struct rig rig;

@@ -1,14 +1,14 @@
-/* Faults that are injected: a call that fails has no effect, and a wait that is forgotten is a race. */
+/* Injected faults: a call that fails has no effect, and a wait that is ignored is a race. */
 #include <string.h>
 
 #include "sim_tests.h"
 
-/* One call of each sort that fails without having done anything; each says whether it has. */
+/* A call that is made to fail, and a function that returns whether the call had an effect. */
 struct faulty {
 	const char *symbol;
 	bi__cu_result (*call)(struct rig *rig);
 	int (*has_effect)(struct rig *rig);
-	bi__cu_result code; /* where none is asked for */
+	bi__cu_result code; /* if the test arms no code */
 };
 
 static bi__cu_pointer made_memory;
@@ -165,7 +165,7 @@ static void test_faults(void **state)
 	}
 }
 
-/* The same calls, not made to fail, have the effects that were looked for. */
+/* The same calls have these effects if they are not made to fail. */
 static void test_no_faults(void **state)
 {
 	struct rig rig;
@@ -186,7 +186,7 @@ static void test_no_faults(void **state)
 	}
 }
 
-/* Armed for the n-th call from now on: that one, and no other. */
+/* A fault that is armed for the n-th call from now on fails that call, and no other. */
 static void test_nth_call(void **state)
 {
 	struct rig rig;
@@ -227,7 +227,7 @@ static void copy_with_waits(struct rig *rig)
 	must(cu->MemsetD8Async(rig->m, 2, 16, rig->a));
 }
 
-/* Each of the two waits, forgotten, is a race that any schedule shows; with eager execution too. */
+/* Each of the two waits, if it is ignored, is a race in every schedule, also with eager execution. */
 static void drop_wait(uint64_t n, uint64_t seed, int eager)
 {
 	static const char *const calls[] = { "race: cuMemcpyAsync (call ", "race: cuMemsetD8Async (call " };

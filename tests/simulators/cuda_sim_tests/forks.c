@@ -1,10 +1,10 @@
-/* A child has no driver, and its parent does not notice. */
+/* A forked child cannot use the driver. Its parent still can. */
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "sim_tests.h"
 
-/* 0 if every call is refused. */
+/* Returns 0 if every call is refused. */
 static int calls_in_child(const struct rig *rig)
 {
 	bi__cu_context context;

@@ -1,4 +1,4 @@
-/* Kernels: what a launch touches is as exact as what a copy touches, and its module has to stay. */
+/* Kernels: the bytes that a launch touches are checked exactly, and its module must stay loaded until its end. */
 #include "kernels/image.h"
 #include "kernels/launch.h"
 #include "sim_tests.h"
@@ -44,7 +44,7 @@ static void fill_twice(struct rig *rig, bi__cu_pointer second)
 	must(cu->ModuleUnload(module));
 }
 
-/* Every second byte each, which no rectangle separates. */
+/* Each launch writes every second byte. No rectangle separates the two. */
 static void between_right(struct rig *rig)
 {
 	fill_twice(rig, rig->m + 1);

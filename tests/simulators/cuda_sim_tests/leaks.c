@@ -1,8 +1,8 @@
-/* What is left behind when a run ends: one of each kind, and the twin that takes it away. */
+/* Objects that a run leaves behind, one of each kind. The correct twin frees the object. */
 #include "kernels/image.h"
 #include "sim_tests.h"
 
-/* The memory that a test leaves registered, which the simulated driver lets go when the run ends. */
+/* Memory that a test leaves registered. The simulated driver unregisters it with the context. */
 static _Alignas(4096) unsigned char registered[4096];
 
 static void leave_memory(struct rig *rig)
@@ -183,13 +183,13 @@ static void take_graph(struct rig *rig)
 	must(cu->GraphDestroy(graph));
 }
 
-/* With the last reference to the context goes what lives in it. */
+/* Reported by the last release of the context, which destroys the object. */
 #define LEAK(name, words) \
 	{ \
 		"left_" #name, take_##name, leave_##name, { "left behind: cuDevicePrimaryCtxRelease_v2 (call " }, \
 			words, 0 \
 	}
-/* What is still there when the run ends. */
+/* Reported at the end of the run. */
 #define LEAK_AT_END(name, words) \
 	{ \
 		"left_" #name, take_##name, leave_##name, { "left behind: cuda_sim_end: " }, words, 0 \

@@ -47,7 +47,7 @@ void rig_make(struct rig *rig)
 	memset(pinned, 0, SIM_BYTES);
 }
 
-/* What a program has given away itself is zero. */
+/* Members that a program has freed itself are 0. */
 void rig_take_away(struct rig *rig)
 {
 	must(cu->CtxSynchronize());
@@ -116,7 +116,7 @@ static int begins_with(const char *text, const char *beginning)
 	return text && strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* Each report that is named is there, in its place, and there is no other. */
+/* Returns true if the reports are those of the defect, in their order, and no others. */
 static int reports_are(const struct defect *defect)
 {
 	uint64_t i = 0;

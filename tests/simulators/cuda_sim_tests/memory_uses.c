@@ -1,9 +1,9 @@
-/* Memory that is freed, not there, or not the device's. */
+/* Uses of memory that is freed, not allocated, or not of the device. */
 #include <stdlib.h>
 
 #include "sim_tests.h"
 
-/* The calls here are refused in any case; what is asked is the report. */
+/* These calls fail in any case. The tests are about the reports. */
 static void refused(bi__cu_result result)
 {
 	assert_int_not_equal(result, BI__CU_SUCCESS);
@@ -40,7 +40,7 @@ static void pool_freed_right(struct rig *rig)
 	must(cu->MemFreeAsync(memory, rig->a));
 }
 
-/* In the order of the stream the memory is no longer there. */
+/* In the order of the stream, the memory is freed already. */
 static void pool_freed_wrong(struct rig *rig)
 {
 	bi__cu_pointer memory;
@@ -110,7 +110,6 @@ static void pinned_past_end_wrong(struct rig *rig)
 	refused(cu->MemcpyDtoHAsync(rig->pinned + 1, rig->m, SIM_BYTES, rig->a));
 }
 
-/* The last row alone leaves the allocation, by one byte. */
 static bi__cu_result copy_rows(struct rig *rig, size_t width)
 {
 	struct bi__cu_copy_2d rows = { .src_memory = BI__CU_MEMORY_DEVICE,
@@ -131,6 +130,7 @@ static void last_row_right(struct rig *rig)
 	must(copy_rows(rig, 32));
 }
 
+/* The last row ends one byte behind the allocation. */
 static void last_row_wrong(struct rig *rig)
 {
 	struct bi__cu_copy_2d rows = { .src_memory = BI__CU_MEMORY_DEVICE,
@@ -165,7 +165,7 @@ static void registered_set_right(struct rig *rig)
 	free(memory);
 }
 
-/* Taking away what a device works on does not wait for it. */
+/* No document promises that the call waits for the device. */
 static void unregistered_early_wrong(struct rig *rig)
 {
 	void *memory = aligned_alloc(4096, 4096);

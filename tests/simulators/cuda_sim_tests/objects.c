@@ -1,4 +1,4 @@
-/* Contexts, streams, events and host functions that are used as they must not be. */
+/* Wrong uses of contexts, streams, events and host functions. */
 #include "sim_tests.h"
 
 static bi__cu_context make_other(void)
@@ -121,7 +121,7 @@ static void stream_twice_wrong(struct rig *rig)
 	rig->a = NULL;
 }
 
-/* A wait outlives the event that it was made for. */
+/* A wait stays valid after its event was destroyed. */
 static void destroyed_event_right(struct rig *rig)
 {
 	must(set(rig));

@@ -1,10 +1,10 @@
-/* Whether an access would be ordered. */
+/* Queries whether an access would be ordered (cuda_sim_ordered). */
 #include "sim_tests.h"
 
-/* On m and the pinned memory, after a write of m and a read of it into the pinned memory on stream a. */
+/* An access to m or to the pinned memory, after stream a has written to m and copied from m into pinned memory. */
 struct access {
 	const char *what;
-	int on_a, on_b, by_cpu; /* ordered? before anybody waits */
+	int on_a, on_b, by_cpu; /* 1: ordered, before any wait */
 	int of_pinned, writes;
 	size_t offset, nbytes;
 };
@@ -61,7 +61,7 @@ static void test_ordered(void **state)
 	}
 }
 
-/* The question itself is no access: it leaves nothing to race with. */
+/* A query is no access: a later access does not conflict with it. */
 static void test_asking_is_no_access(void **state)
 {
 	struct rig rig;

@@ -55,7 +55,7 @@ static void waw_wrong(struct rig *rig)
 	must(cu->MemsetD32Async(rig->m, 1, 4, rig->b));
 }
 
-/* Two that only read need no order. */
+/* Two reads need no order. */
 static void rar_right(struct rig *rig)
 {
 	must(cu->MemcpyAsync(rig->n, rig->m, 16, rig->a));
@@ -155,7 +155,7 @@ static void event_synchronize_wrong(struct rig *rig)
 	copy(rig, rig->b);
 }
 
-/* An answer that it is complete is worth a wait. */
+/* A query that reports the completion orders later work like a wait. */
 static void event_query_right(struct rig *rig)
 {
 	set_m(rig, rig->a);
@@ -165,7 +165,7 @@ static void event_query_right(struct rig *rig)
 	copy(rig, rig->b);
 }
 
-/* That it happens to be complete, which nobody asked for, is worth nothing. */
+/* Completion that no call has reported orders nothing. */
 static void event_query_wrong(struct rig *rig)
 {
 	set_m(rig, rig->a);
@@ -190,7 +190,7 @@ static void stream_query_wrong(struct rig *rig)
 	copy(rig, rig->b);
 }
 
-/* A write has to wait for each of those that read. */
+/* A write must wait for each reader. */
 static void two_readers(struct rig *rig, int is_right)
 {
 	must(cu->MemcpyAsync(rig->n, rig->m, 16, rig->a));
@@ -292,7 +292,7 @@ static void neighbours_wrong(struct rig *rig)
 	set(rig->m + 16, 16, rig->b);
 }
 
-/* Columns of one matrix: the rows of the two copies lie between each other. */
+/* Columns of one matrix: rows of the two copies alternate. */
 static void copy_columns(struct rig *rig, size_t x, size_t width, bi__cu_stream stream)
 {
 	struct bi__cu_copy_2d columns = { .src_memory = BI__CU_MEMORY_DEVICE,
@@ -397,7 +397,7 @@ static void touch_destination_wrong(struct rig *rig)
 	sim->touch(rig->pinned + 15, 16, 0);
 }
 
-/* Work that is enqueued after a touch of the CPU comes after it without more ado. */
+/* Work that is enqueued after a touch of the CPU comes after the touch without a wait. */
 static void touch_managed(struct rig *rig, int is_right)
 {
 	bi__cu_pointer memory;
@@ -422,7 +422,7 @@ static void touch_managed_wrong(struct rig *rig)
 	touch_managed(rig, 0);
 }
 
-/* Where the CPU may not use managed memory while the device works, whatever it works on. */
+/* Run with a device that lets the CPU use no managed memory while the device works on any memory. */
 static void touch_beside(struct rig *rig, int is_right)
 {
 	bi__cu_pointer memory;

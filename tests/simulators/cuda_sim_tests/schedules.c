@@ -1,4 +1,4 @@
-/* Schedules: the same for the same seed, different for others, late, and never without an end. */
+/* Schedules: a seed gives one schedule, seeds differ, work runs late, and polling comes to an end. */
 #include <string.h>
 
 #include "sim_tests.h"
@@ -22,7 +22,7 @@ static void note(void *data)
 	step->trace->order[step->trace->length++] = step->stream;
 }
 
-/* The order in which host functions of two streams run, under a seed. */
+/* Records the order in which host functions of two streams run with this seed. */
 static void trace_run(uint64_t seed, struct trace *trace)
 {
 	struct rig rig;
@@ -68,7 +68,7 @@ static void test_different_seeds(void **state)
 	assert_true(different >= COUNT_OF(traces) / 2);
 }
 
-/* Is the value there when the call that enqueued it has returned? */
+/* Returns 1 if the work is done when the call that enqueues it returns. */
 static int is_done_at_once(const struct cuda_sim_options *options)
 {
 	struct rig rig;
@@ -97,7 +97,7 @@ static void test_late_and_eager(void **state)
 	assert_true(late > 0);
 }
 
-/* However lazy a schedule is, whoever asks again and again sees the end. */
+/* Repeated queries see the end of the work in every schedule. */
 static void test_asking_makes_progress(void **state)
 {
 	struct rig rig;

@@ -1,7 +1,6 @@
 /*
- * Tests of the simulated driver itself: each defect that it claims to report stands here as a small program that has it
- * and must get exactly the reports that are named, and as its correct twin, which must get none. Both run under many
- * schedules.
+ * Tests of the simulated driver. A defect has a small wrong program, which must get exactly the named reports, and a
+ * correct twin, which must get none. Both run in SIM_SEEDS schedules.
  */
 #ifndef BI_TESTS_CUDA_SIM_TESTS_H
 #define BI_TESTS_CUDA_SIM_TESTS_H
@@ -20,7 +19,7 @@ extern const struct cuda_sim *sim;
 
 enum { SIM_BYTES = 1024, SIM_SEEDS = 8 };
 
-/* What every program starts with, in the primary context of device 0, which is current. */
+/* The objects of every program, in the primary context of device 0, which is current. */
 struct rig {
 	bi__cu_context context;
 	bi__cu_stream a, b; /* non-blocking */
@@ -36,25 +35,25 @@ void must(bi__cu_result result);
 void rig_make(struct rig *rig);
 void rig_take_away(struct rig *rig);
 
-/* A run with a rig in it, and its end, which must have no reports. */
+/* Begin a run and make its rig; end the run, which must have no reports. */
 void begin(struct rig *rig, uint64_t seed);
 void end_without_reports(struct rig *rig);
 
 struct cuda_sim_options seeded(uint64_t seed);
 struct cuda_sim_counts counted(void);
 
-/* The later stream waits for the end of the earlier one. */
+/* Makes the stream `later` wait for the work that is now on `earlier`. */
 void order(struct rig *rig, bi__cu_stream earlier, bi__cu_stream later);
 
-/* A program, from begin to end. */
+/* A program that uses the rig of its run. */
 typedef void program(struct rig *rig);
 
 struct defect {
 	const char *name;
 	program *right, *wrong;
-	const char *reports[4]; /* how those of the wrong one begin, in order; NULL: no more */
-	const char *mentions; /* what the first one says besides; NULL: whatever */
-	int concurrent_managed; /* -1: it cannot */
+	const char *reports[4]; /* beginnings of the reports of `wrong`, in order; NULL: no more */
+	const char *mentions; /* text in the first report, or NULL */
+	int concurrent_managed; /* -1: both run without this option */
 };
 
 #define DEFECT_TABLES(X) X(race) X(object) X(memory_use) X(kernel_launch) X(capture) X(leak)
@@ -69,7 +68,7 @@ DEFECT_TABLES(DEFECT_TABLE)
 /* kernel_launches.c */
 void test_launches_counted(void **state);
 
-/* What is no defect. */
+/* Tests that are no defects. */
 #define TEST_TABLES(X) X(schedule) X(fault) X(counter) X(question) X(fork)
 #define TEST_TABLE(topic) \
 	extern const struct CMUnitTest topic##_tests[]; \

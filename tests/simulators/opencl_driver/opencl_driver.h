@@ -1,4 +1,4 @@
-/* The OpenCL driver behind the library's back: what tests make foreign objects, producers and gates with. */
+/* The OpenCL driver, which tests call directly for foreign objects, producers and gates. */
 #ifndef BI_TESTS_OPENCL_DRIVER_H
 #define BI_TESTS_OPENCL_DRIVER_H
 
@@ -49,16 +49,16 @@ struct driver {
 #undef DRIVER_MEMBER
 };
 
-/* Ends the program if there is no driver. */
+/* Opens the driver once. Ends the program if there is none. */
 const struct driver *driver(void);
 
-/* The first device of a context. */
+/* Returns the first device of a context. */
 cl_device_id driver_device(cl_context context);
 
 /*
  * Returns 1 if the device runs commands inside clFlush, in the calling thread, as PoCL's basic device and oclgrind do.
- * There, a flush behind an unfinished user event does not return, and on PoCL two threads that enqueue deadlock. A
- * device without native kernels is taken for one that does not.
+ * There, a flush behind an unfinished user event does not return, and on PoCL two threads that enqueue may deadlock.
+ * Returns 0 for a device without native kernels, which is not tested.
  */
 int works_in_calling_thread(cl_device_id device);
 

@@ -1,4 +1,4 @@
-/* A loader layer: it counts the calls of OpenCL functions, makes them fail when told to, and disguises devices. */
+/* A loader layer. It counts the calls of OpenCL functions, makes armed calls fail, and disguises devices. */
 #include "layer.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_layer.h>
 
-/* What a call is, besides one more of its name. */
+/* Properties of calls. */
 enum {
 	PLAIN = 0,
 	WAITS = 1,
@@ -33,7 +33,7 @@ enum {
 		size_t b_slice
 #define RECT a, b, region, a_row, a_slice, b_row, b_slice
 
-/* Functions that return a code: name, what they are, parameters, arguments. */
+/* Functions that return a code: name, properties, parameters, arguments. */
 #define STATUS_CALLS(X) \
 	X(clGetPlatformIDs, PLAIN, (cl_uint n, cl_platform_id * ids, cl_uint * found), (n, ids, found)) \
 	X(clGetPlatformInfo, PLAIN, (cl_platform_id p, cl_platform_info what, size_t size, void *out, size_t *needed), \
@@ -117,7 +117,7 @@ enum {
 	X(clEnqueueMarkerWithWaitList, PLAIN, (cl_command_queue q, EVENTS_DECLARED), (q, EVENTS)) \
 	X(clEnqueueBarrierWithWaitList, PLAIN, (cl_command_queue q, EVENTS_DECLARED), (q, EVENTS))
 
-/* Functions that return an object and write the code: result, name, what they are, parameters, arguments. */
+/* Functions that return an object and write the code: result, name, properties, parameters, arguments. */
 #define OBJECT_CALLS(X) \
 	X(cl_context, clCreateContext, KEEPS_CONTEXT, \
 	  (const cl_context_properties *properties, cl_uint n, const cl_device_id *ids, \
@@ -161,7 +161,7 @@ enum entry {
 static struct {
 	const char *name;
 	atomic_uint_fast64_t calls;
-	atomic_uint_fast64_t left; /* calls until the one that fails, 0: none will */
+	atomic_uint_fast64_t left; /* calls until the one that fails; 0: none fails */
 	atomic_int code;
 	atomic_int stays; /* all later calls fail too */
 } entries[ENTRY_COUNT] = {
@@ -172,7 +172,7 @@ static struct {
 };
 
 static atomic_uint_fast64_t waits, strided_commands, failures, all_calls;
-static atomic_uint_fast64_t gone_from; /* the driver is gone from this call on; 0: it is there */
+static atomic_uint_fast64_t gone_from; /* number of the call from which on all fail; 0: none */
 static atomic_int gone_code;
 static atomic_int_fast64_t buffers, memory_references, context_references, late_frees;
 static atomic_int is_loaded;
@@ -182,7 +182,7 @@ static cl_icd_dispatch ours;
 
 /* --------------------------------------------------------------------------------------------------------- counting */
 
-/* Queues that were created since the reset; more are not known. */
+/* Queues that were created while bi_layer_fail_from is armed. Further queues are not stored. */
 #define MOST_QUEUES 64
 static _Atomic(cl_command_queue) queues[MOST_QUEUES];
 static atomic_uint queue_count;
@@ -196,7 +196,7 @@ static void remember_queue(void *queue)
 	atomic_store(&queues[i], (cl_command_queue)queue);
 }
 
-/* A driver that is gone touches no memory any more, so what was enqueued runs first. */
+/* Enqueued work runs before the driver is gone: afterwards it touches no memory any more. */
 static void finish_queues(void)
 {
 	for (unsigned i = 0; i < MOST_QUEUES; i++) {
@@ -210,20 +210,22 @@ static void finish_queues(void)
 	atomic_store(&queue_count, 0);
 }
 
-/* Every call fails when `left` has come down to 1; 0: none does. */
+/* All calls that are not exempt fail when `left` has reached 1. 0: none is armed. */
 static struct {
 	atomic_uint_fast64_t left;
 	atomic_int code;
 } all;
 
-/* Calls that release do so whatever happens to the device. Only the tests set user events, to open their gates. */
+/*
+ * A driver releases and retains objects even if the device fails. Only the tests set user events, to open their gates.
+ */
 static int is_exempt(enum entry entry)
 {
 	return strncmp(entries[entry].name, "clRelease", 9) == 0 || strncmp(entries[entry].name, "clRetain", 8) == 0 ||
 	       strcmp(entries[entry].name, "clSetUserEventStatus") == 0;
 }
 
-/* Counts the call, and returns 1 if it is to fail because all do. */
+/* Counts the call. Returns 1 if it fails because bi_layer_refuse_from makes all calls fail. */
 static int fails_from_now_on(enum entry entry)
 {
 	uint_fast64_t left = atomic_load(&all.left);
@@ -241,7 +243,7 @@ static cl_int begin(enum entry entry, int is)
 	uint_fast64_t left = atomic_load(&entries[entry].left);
 	uint_fast64_t number = atomic_fetch_add(&all_calls, 1) + 1, gone = atomic_load(&gone_from);
 
-	/* A driver is free to make any of its calls a cancellation point. */
+	/* A driver may make any of its calls a cancellation point. */
 	pthread_testcancel();
 	atomic_fetch_add(&entries[entry].calls, 1);
 	if (is & WAITS)
@@ -318,7 +320,7 @@ static void shrink(size_t *items, size_t limit)
 		*items = limit;
 }
 
-/* The name of one extension begins that of another. */
+/* The name of one extension is the beginning of the name of another. */
 static cl_int list_extensions(size_t size, void *out, size_t *needed)
 {
 	static const char list[] = "cl_khr_external_memory_dma_buf cl_khr_external_memory";
@@ -428,7 +430,7 @@ static CL_API_ENTRY cl_int CL_API_CALL disguised_clGetKernelWorkGroupInfo(cl_ker
 
 /* ---------------------------------------------------------------------------------------------------------- loading */
 
-/* At the end of the process, when everything of the program is gone. */
+/* Called at the end of the process. */
 static void write_report(void)
 {
 	const char *path = getenv("BI_TEST_LAYER_REPORT");

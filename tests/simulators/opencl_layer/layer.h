@@ -1,14 +1,15 @@
 /*
- * What the loader layer of the tests knows about the calls that went through it.
+ * The loader layer of the tests: counters and injected failures of the calls that pass through it.
  *
- * The loader finds the layer by the environment variable OPENCL_LAYERS. A loader that does not find it says nothing, so
- * a test asks with bi_layer_open, which opens nothing by itself: it finds the copy that the loader has opened. It works
- * once the first function of OpenCL has been called.
+ * The loader finds the layer by the environment variable OPENCL_LAYERS. A loader that does not find it reports nothing.
+ * So a test calls bi_layer_open, which finds the copy that the loader has opened, and opens none itself. It succeeds
+ * after the first call of a function of OpenCL.
  *
  * Environment:
- *   BI_TEST_LAYER_MASK=gpu   devices say that they are GPUs with memory of their own, which run no native kernels
- *   BI_TEST_LAYER_MASK=small-gpu  the same, and their groups have at most 200 items, those of each kernel at most 96
- *   BI_TEST_LAYER_REPORT=f   when the process ends, lines "name count" of all that is not 0 are written to the file f
+ *   BI_TEST_LAYER_MASK=gpu   devices report that they are GPUs with memory of their own, and run no native kernels
+ *   BI_TEST_LAYER_MASK=later-gpu  the same, except for the first device of each platform, which reports what it is
+ *   BI_TEST_LAYER_MASK=small-gpu  as gpu; groups have at most 200 items, and at most 96 for each kernel
+ *   BI_TEST_LAYER_REPORT=f   at the end of the process, lines "name count" of calls and counters are written to f
  *
  * All functions may be called from several threads.
  */
@@ -21,14 +22,14 @@
 
 /* Result, name, parameters. */
 #define BI_LAYER_API(X) \
-	X(int, loaded, (void)) /* 1 once the loader has put the layer in */ \
+	X(int, loaded, (void)) /* 1 after the loader has installed the layer */ \
 	X(uint64_t, count, (const char *name)) /* calls of that function since the reset, failed ones too */ \
 	X(uint64_t, host_waits, (void)) /* calls that may have made the calling thread wait */ \
 	X(uint64_t, strided, (void)) /* native kernels, kernels and rectangle commands */ \
 	X(int64_t, live_buffers, (void)) /* buffers made and not yet deleted by the driver; never reset */ \
 	X(int64_t, references, (void)) /* of memory objects: made + retained - released; never reset */ \
 	X(int64_t, late_frees, (void)) /* calls of clSVMFree when nothing retained a context; never reset */ \
-	X(void, reset, (void)) /* counts become 0, nothing is armed */ \
+	X(void, reset, (void)) /* the other counts become 0, nothing is armed */ \
 	X(void, arm, \
 	  (const char *name, uint64_t nth, int code)) /* the nth call from now on (1: the next) returns code */ \
 	X(void, arm_from, (const char *name, uint64_t nth, int code)) /* the same for all calls from the nth on */ \
@@ -40,7 +41,7 @@
 				       those that only release or count references, or set a user event; 0: no call \
 				       fails any more */ \
 	X(uint64_t, fired, (void)) /* calls that were made to fail since the reset */ \
-	X(int, entries, (void)) /* functions that the layer knows */ \
+	X(int, entries, (void)) /* number of functions that the layer wraps */ \
 	X(const char *, entry, (int index)) /* the name of one of them */
 
 struct bi_layer {
@@ -54,7 +55,7 @@ struct bi_layer {
 BI_LAYER_API(BI_LAYER_DECLARE)
 #undef BI_LAYER_DECLARE
 
-/* Finds the layer that was loaded from `path`. Returns 0, and leaves the table NULL, if there is none. */
+/* Finds the layer that was loaded from `path`. Returns 0 if there is none, or the loader has not installed it. */
 static inline int bi_layer_open(const char *path, struct bi_layer *layer)
 {
 	static const char *const names[] = {
