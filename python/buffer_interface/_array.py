@@ -144,7 +144,7 @@ def iterate(array):
 
 
 def reversed(array):
-    """Iterates backwards. a[i] of a one-dimensional array is a view, and iteration gives copies of the elements."""
+    """Iterates backwards over what iterate() gives. The default would give views of single elements."""
     return iterate(array[::-1] if array.ndim else array)
 
 
@@ -159,7 +159,7 @@ def format(array, spec):
 
 
 def pack_element(dtype, value):
-    """The element is the only field of a structured array without dimensions, so that NumPy takes a tuple as one value."""
+    """Returns the bytes of an element. It is the only field of an array, so that NumPy takes a tuple as one value."""
     box = _numpy_module("this element type").zeros((), [("value", dtype)])
     box["value"] = value
     return box.tobytes()
@@ -170,7 +170,10 @@ def unpack_element(dtype, contents):
 
 
 def mapped_numpy(mapping):
-    """Makes the array from a memoryview. NumPy calls __array__ of a mapping whose buffer fails, which calls this."""
+    """Returns the NumPy array of a mapping, made from a memoryview.
+
+    If the buffer of a mapping fails, NumPy would call its __array__, which calls this function again.
+    """
     memory = memoryview(mapping)
     module = _numpy_module("numpy()")
     array = module.asarray(memory)
@@ -184,7 +187,7 @@ def mapped_numpy(mapping):
 
 
 def mapped_array(mapping, *args, **words):
-    """NumPy's own method applies dtype and copy by the rules of the installed version."""
+    """Returns mapped_numpy(mapping), converted or copied by the rules of the installed NumPy."""
     return mapped_numpy(mapping).__array__(*args, **words)
 
 
@@ -300,9 +303,10 @@ LONGEST_SLEEP = 5e-3
 
 
 async def ready(array):
-    """Queries the driver's event at intervals, while asyncio runs other tasks. No thread waits for a device.
+    """Returns when the work on the array is complete. Other tasks of asyncio run meanwhile.
 
-    Host memory has no such event: a thread of the event loop's executor waits for it.
+    For device memory, queries an event at intervals; no thread waits. For host memory, a thread of the event loop's
+    executor waits.
     """
     import asyncio
 

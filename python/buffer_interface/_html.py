@@ -15,7 +15,7 @@ COLOURS = ["#9ecae1", "#fdd0a2", "#a1d99b", "#bcbddc", "#fa9fb5", "#d9d9d9"]
 def _cells(array):
     """Returns {distance from the lowest element in items: index of the element} for elements whose cell is shown.
 
-    Returns None if elements do not lie at whole items, or if there is no element.
+    Returns None if a stride is no multiple of the item size, or if there is no element.
     """
     if array.size == 0 or array.itemsize == 0 or any(stride % array.itemsize for stride in array.strides):
         return None

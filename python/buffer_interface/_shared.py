@@ -88,7 +88,7 @@ def shared_empty(shape, dtype="float64"):
 
 
 def _new_owner(nbytes):
-    """The kernel refuses no size, and ends a process at the first use of a page that it does not have."""
+    """Returns new memory. The kernel would refuse no size, and end the process at the first use of a missing page."""
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if nbytes > available:
         raise MemoryError(f"{nbytes} bytes of shared memory: this machine has {available}")
@@ -109,7 +109,7 @@ def _owner_of(array):
 
 
 def _passed(owner):
-    """Returns the descriptor as another process gets it. One that is being started gets it once for all arrays."""
+    """Returns the descriptor for another process. A process that is being started gets it once for all arrays."""
     starting = context.get_spawning_popen()
     known, passed = owner.passed
     if starting is None or known is None or known() is not starting:
@@ -139,7 +139,7 @@ def _owner_from(file):
 
 
 def _received(file):
-    """Asks the process that has sent the array for its descriptor."""
+    """Receives the descriptor from the process that sent the array."""
     try:
         return file.detach()
     except (EOFError, OSError) as error:

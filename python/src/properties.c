@@ -279,7 +279,7 @@ PyObject *bip_repr(PyObject *self)
 /* The getter raises AttributeError, so hasattr() is false. A function tp_getattro would slow other attributes. */
 #define COMPUTED(name) \
 	{ \
-#name, bip_refuse_method, NULL, "AttributeError, which names a library that computes.", #name \
+#name, bip_refuse_method, NULL, "AttributeError, which says how to get the result.", #name \
 	}
 
 /* clang-format off */

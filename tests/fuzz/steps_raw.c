@@ -49,11 +49,10 @@ static int find_begun_place(struct program *program, const struct model *model, 
 	return 1;
 }
 
-static int choose_range(struct program *program, const struct model *model, size_t *first, size_t *nbytes)
+static void choose_range(struct program *program, const struct model *model, size_t *first, size_t *nbytes)
 {
 	*first = take(program, (unsigned)model->nbytes);
 	*nbytes = 1 + take(program, (unsigned)(model->nbytes - *first));
-	return 1;
 }
 
 /* Enqueues raw work that writes, and writes the same bytes into the model. */

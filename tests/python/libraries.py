@@ -289,9 +289,9 @@ LIBRARIES = [
         [To("cuda.as_cuda_array(c)", first="r.copy_to_host()[0]")],
         [
             From("cuda.to_device(np.ones(3))", write="x.copy_to_device(np.full(3, 77.0))"),
-            From("cuda.to_device(np.ones(3), stream=stream)", same="v.stream == stream.handle.value and v.device == 0"),
-            From("cuda.managed_array(3, 'f4', stream=stream)", same="v.stream == stream.handle.value and v.device == 0"),
-            From("cuda.mapped_array(3, 'f4', stream=stream)", same="v.stream == stream.handle.value and v.device == 0"),
+            From("cuda.to_device(np.ones(3), stream=stream)", same="v.ptr == x.__cuda_array_interface__['data'][0] and v.stream == stream.handle.value"),
+            From("cuda.managed_array(3, 'f4', stream=stream)", same="v.ptr == x.__cuda_array_interface__['data'][0] and v.stream == stream.handle.value"),
+            From("cuda.mapped_array(3, 'f4', stream=stream)", same="v.ptr == x.__cuda_array_interface__['data'][0] and v.stream == stream.handle.value"),
         ],
         is_long=True,
         environment={"NUMBA_CUDA_DRIVER": SIMULATOR, "BI_CUDA_LIBRARY": SIMULATOR},

@@ -136,7 +136,9 @@ static inline const char *plan_check_nest(const struct bi__plan *plan, const str
 	return plan_equal(plan, &again) ? NULL : "the plan of the plan's nest is another one";
 }
 
-/* For each byte of the destination, first..end, the offset of the byte of the source that is copied there; -1: none. */
+#define NOT_WRITTEN INT64_MIN
+
+/* For each byte of the destination, first..end, the offset of the byte of the source that is copied there. */
 struct plan_moves {
 	int64_t first, end;
 	int64_t *from;
@@ -147,7 +149,7 @@ static inline int plan_moves_open(struct plan_moves *moves, const struct bi_layo
 	bi_layout_extent(dst, &moves->first, &moves->end);
 	moves->from = malloc((size_t)(moves->end - moves->first + 1) * sizeof(*moves->from));
 	for (int64_t i = 0; moves->from && i < moves->end - moves->first; i++)
-		moves->from[i] = -1;
+		moves->from[i] = NOT_WRITTEN;
 	return moves->from != NULL;
 }
 
@@ -157,7 +159,7 @@ static inline int plan_move(struct plan_moves *moves, int64_t dst, int64_t src, 
 	for (size_t i = 0; i < nbytes; i++) {
 		int64_t at = dst + (int64_t)i;
 
-		if (at < moves->first || at >= moves->end || moves->from[at - moves->first] >= 0)
+		if (at < moves->first || at >= moves->end || moves->from[at - moves->first] != NOT_WRITTEN)
 			return 0;
 		moves->from[at - moves->first] = src + (int64_t)i;
 	}

@@ -438,7 +438,7 @@ static PyMethodDef methods[] = {
 	{ "close", close_mapping, METH_NOARGS,
 	  "close($self, /)\n--\n\n"
 	  "Ends the mapping. Later work on the array sees what was written. BufferError, and the array stays mapped,\n"
-	  "while a buffer of the mapping is in use." },
+	  "while a buffer of the mapping is in use, or a stream that the memory needs is captured into a graph." },
 	{ "numpy", to_numpy, METH_NOARGS,
 	  "numpy($self, /)\n--\n\nReturns the mapped elements as a numpy.ndarray of `dtype`, without a copy." },
 	{ "__array__", (PyCFunction)(void (*)(void))as_array, METH_FASTCALL | METH_KEYWORDS,
@@ -469,7 +469,9 @@ static PyBufferProcs buffer_procs = { mapping_getbuffer, mapping_releasebuffer }
 
 PyTypeObject bip_map_type = {
 	PyVarObject_HEAD_INIT(NULL, 0).tp_name = "buffer_interface.Mapping",
-	.tp_doc = "The elements of an array in memory that the CPU can use. Speaks the buffer protocol until close().",
+	.tp_doc = "The elements of an array in memory that the CPU can use. Exports buffers until it is closed, or its "
+		  "`with`\n"
+		  "block ends.",
 	.tp_basicsize = sizeof(struct mapping),
 	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
 	.tp_dealloc = mapping_dealloc,

@@ -184,7 +184,7 @@ static int wrap_streams(PyObject *const *objects, Py_ssize_t count, struct bi_co
 			return -1;
 		if (streams[i])
 			continue;
-		return bip_refuse(PyExc_TypeError, "None is among the streams to join");
+		return bip_refuse(PyExc_TypeError, "a stream to join is None: name the stream");
 	}
 	return 0;
 }

@@ -359,8 +359,9 @@ static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes
 
 		if (axis == -1 && PyErr_Occurred())
 			return -1;
-		/* A number that may not fit into an int is replaced by BI_MAX_NDIM, which is no axis either. */
-		axes[i] = axis < -BI_MAX_NDIM || axis > BI_MAX_NDIM ? BI_MAX_NDIM : (int)axis;
+		if (axis < -ndim || axis >= ndim)
+			return bip_refuse(PyExc_ValueError, "axes[%d] is %zd, not in %d..%d", i, axis, -ndim, ndim - 1);
+		axes[i] = (int)axis;
 	}
 	return 0;
 }

@@ -65,13 +65,12 @@ static void launched_wrong(struct rig *rig)
 	launch(rig, 0);
 }
 
-/* Launches one graph on two streams, of which the second waits for the first. */
+/* Launches one graph on two streams. The driver orders the second launch after the first. */
 static void launched_twice_right(struct rig *rig)
 {
 	void *exec = make_graph(rig);
 
 	must(cu->GraphLaunch(exec, rig->a));
-	order(rig, rig->a, rig->b);
 	must(cu->GraphLaunch(exec, rig->b));
 	must(cu->GraphExecDestroy(exec));
 }

@@ -69,7 +69,8 @@ static int runs_in_flush(cl_command_queue queue)
 	driver()->clFlush(queue);
 	/* Not clWaitForEvents, in which a waiting thread may run the command. */
 	while (status > CL_COMPLETE)
-		driver()->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+		if (driver()->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL))
+			break;
 	driver()->clReleaseEvent(event);
 	return is_same;
 }
