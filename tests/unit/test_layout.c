@@ -491,7 +491,10 @@ static void layouts_filled_wrongly_are_refused(void **state)
 	struct bi_layout layout = {
 		.dtype = { 4, 1, BI_FLOAT32, 0 }, .ndim = 1, .shape = { INT64_MAX }, .strides = { 4 }
 	};
+	const struct bi_index items[BI_MAX_NDIM + 1] = { { .kind = BI_INDEX_INTEGER } };
+	const int64_t index[BI_MAX_NDIM + 1] = { 0 };
 	struct bi_plan plan;
+	int64_t offset;
 
 	(void)state;
 	assert_true(bi_plan_make(&layout, NULL, &plan, NULL) < 0);
@@ -503,6 +506,14 @@ static void layouts_filled_wrongly_are_refused(void **state)
 		assert_int_equal(bi_layout_reshape(&layout, 1, shape, NULL), BI_EINVAL);
 		assert_int_equal(bi_layout_broadcast(&layout, 1, shape, NULL), BI_EINVAL);
 		assert_int_equal(bi_layout_reinterpret(&layout, layout.dtype, NULL, NULL), BI_EINVAL);
+		assert_int_equal(bi_layout_element(&layout, index, &offset, NULL), BI_EINVAL);
+		assert_int_equal(bi_layout_index(&layout, items, BI_MAX_NDIM + 1, NULL), BI_EINVAL);
+		assert_int_equal(bi_layout_index(&layout, NULL, 0, NULL), BI_EINVAL);
+		layout.dtype = (struct bi_dtype){ 4, 1, BI_VOID, 0 };
+		layout.descr = "[('x', '<f4', (1,))]";
+		layout.descr_length = (uint32_t)strlen(layout.descr);
+		assert_int_equal(bi_layout_field(&layout, "x", NULL), BI_EINVAL);
+		layout.dtype = (struct bi_dtype){ 4, 1, BI_FLOAT32, 0 };
 		assert_int_equal(bi_plan_make(&layout, NULL, &plan, NULL), BI_EINVAL);
 		assert_int_equal(bi_plan_make(&layout, &layout, &plan, NULL), BI_EINVAL);
 	}

@@ -4,6 +4,7 @@
 
 #include "common/layout/axes.h"
 #include "common/base/status.h"
+#include "common/layout/layout.h"
 
 int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct bi_error *err)
 {
@@ -38,10 +39,12 @@ int bi_layout_index(struct bi_layout *layout, const struct bi_index *items, int 
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 	struct bi__indexed made;
 	struct bi__cursor at;
-	int rc;
+	int rc = bi__layout_check_ndim(layout, err);
 
-	if (!layout || count < 0 || (count > 0 && !items))
-		return bi__fail(err, BI_EINVAL, "layout or items is NULL, or count %d is below 0", count);
+	if (rc)
+		return rc;
+	if (count < 0 || (count > 0 && !items))
+		return bi__fail(err, BI_EINVAL, "items is NULL, or count %d is below 0", count);
 	rc = bi__index_begin(layout->ndim, items, count, &made, err);
 	if (rc)
 		return rc;

@@ -29,12 +29,13 @@ static int check_ndim(int ndim, const void *shape, struct bi_error *err)
 	return BI_OK;
 }
 
-/* Returns BI_EINVAL for a layout that is NULL or whose ndim is out of range. */
-static int refuse_layout(const struct bi_layout *layout, struct bi_error *err)
+int bi__layout_check_ndim(const struct bi_layout *layout, struct bi_error *err)
 {
 	if (!layout)
 		return bi__fail(err, BI_EINVAL, "layout is NULL");
-	return bi__fail(err, BI_EINVAL, "layout->ndim %d is not in 0..%d", layout->ndim, BI_MAX_NDIM);
+	if (layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
+		return bi__fail(err, BI_EINVAL, "layout->ndim %d is not in 0..%d", layout->ndim, BI_MAX_NDIM);
+	return BI_OK;
 }
 
 /*
@@ -243,9 +244,12 @@ int bi_layout_equal(const struct bi_layout *a, const struct bi_layout *b)
 int bi_layout_element(const struct bi_layout *layout, const int64_t *index, int64_t *offset, struct bi_error *err)
 {
 	int64_t sum;
+	int rc = bi__layout_check_ndim(layout, err);
 
-	if (!layout || !offset || (layout->ndim > 0 && !index))
-		return bi__fail(err, BI_EINVAL, "layout, index or offset is NULL");
+	if (rc != BI_OK)
+		return rc;
+	if (!offset || (layout->ndim > 0 && !index))
+		return bi__fail(err, BI_EINVAL, "index or offset is NULL");
 	for (int i = 0; i < layout->ndim; i++)
 		if (index[i] < -layout->shape[i] || index[i] >= layout->shape[i])
 			return bi__fail(err, BI_EBOUNDS, "index[%d] is %" PRId64 ", outside of extent %" PRId64, i,
@@ -283,10 +287,10 @@ int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error
 {
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 	struct bi__cursor at;
-	int rc;
+	int rc = bi__layout_check_ndim(layout, err);
 
-	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
-		return refuse_layout(layout, err);
+	if (rc != BI_OK)
+		return rc;
 	at = (struct bi__cursor){
 		.shape = layout->shape,
 		.strides = layout->strides,
@@ -302,10 +306,10 @@ int bi_layout_permute(struct bi_layout *layout, const int *axes, struct bi_error
 
 int bi_layout_flip(struct bi_layout *layout, int axis, struct bi_error *err)
 {
-	int i;
+	int rc = bi__layout_check_ndim(layout, err), i;
 
-	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
-		return refuse_layout(layout, err);
+	if (rc != BI_OK)
+		return rc;
 	i = resolve_axis(axis, layout->ndim);
 	if (i < 0)
 		return bi__fail(err, BI_EINVAL, "axis is %d, not in %d..%d", axis, -layout->ndim, layout->ndim - 1);
@@ -407,9 +411,9 @@ int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	struct joined old;
 	int rc;
 
-	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
-		return refuse_layout(layout, err);
-	rc = check_ndim(ndim, shape, err);
+	rc = bi__layout_check_ndim(layout, err);
+	if (rc == BI_OK)
+		rc = check_ndim(ndim, shape, err);
 	if (rc == BI_OK)
 		rc = infer_shape(layout, ndim, shape, new_shape, err);
 	if (rc != BI_OK)
@@ -458,9 +462,9 @@ int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t *shape
 	int64_t strides[BI_MAX_NDIM];
 	int rc, added;
 
-	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
-		return refuse_layout(layout, err);
-	rc = check_ndim(ndim, shape, err);
+	rc = bi__layout_check_ndim(layout, err);
+	if (rc == BI_OK)
+		rc = check_ndim(ndim, shape, err);
 	if (rc == BI_OK)
 		rc = check_shape(ndim, shape, layout->dtype.item_size, err);
 	if (rc != BI_OK)
@@ -483,10 +487,12 @@ int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error 
 {
 	struct bi__descr_field field;
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
-	int ndim, rc;
+	int ndim, rc = bi__layout_check_ndim(layout, err);
 
-	if (!layout || !name)
-		return bi__fail(err, BI_EINVAL, "%s is NULL", layout ? "name" : "layout");
+	if (rc != BI_OK)
+		return rc;
+	if (!name)
+		return bi__fail(err, BI_EINVAL, "name is NULL");
 	if (layout->dtype.type != BI_VOID || !layout->descr)
 		return bi__fail(err, BI_EDTYPE, "name \"%.64s\": the element type has no fields", name);
 	rc = bi__descr_find(layout->descr, layout->descr_length, name, &field, err);
@@ -557,16 +563,15 @@ static int64_t resize_items(const struct bi_layout *layout, int64_t to, struct b
 int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const char *descr, struct bi_error *err)
 {
 	int64_t shape[BI_MAX_NDIM], extent;
-	int last, rc;
+	int last, rc = bi__layout_check_ndim(layout, err);
 
-	if (!layout || layout->ndim < 0 || layout->ndim > BI_MAX_NDIM)
-		return refuse_layout(layout, err);
-	last = layout->ndim - 1;
-	rc = bi__dtype_check(dtype, err);
+	if (rc == BI_OK)
+		rc = bi__dtype_check(dtype, err);
 	if (rc == BI_OK && descr)
 		rc = bi__layout_check_descr(descr, strlen(descr), dtype, err);
 	if (rc != BI_OK)
 		return rc;
+	last = layout->ndim - 1;
 	if (dtype.item_size != layout->dtype.item_size) {
 		extent = resize_items(layout, dtype.item_size, err);
 		if (extent < 0)

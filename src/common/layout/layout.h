@@ -4,6 +4,9 @@
 
 #include "buffer_interface.h"
 
+/* Returns BI_EINVAL if the layout is NULL, or its ndim is not in 0..BI_MAX_NDIM. */
+int bi__layout_check_ndim(const struct bi_layout *layout, struct bi_error *err);
+
 /*
  * Checks a layout whose members the caller may have set, as bi_layout_init checks its arguments. The descr is not
  * checked.
