@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "buffer_interface/binding.h"
+#include "common/layout/descr.h"
 #include "layout_reference.h"
 
 static const char record[] =
@@ -189,6 +190,79 @@ static void a_text_is_utf8(void **state)
 	assert_int_equal(bi_dtype_parse_descr("[('\xc3\xa9\xf0\x9f\x98\x80', '|u1')]", &dtype, &err), BI_OK);
 }
 
+/* The byte that a message names is a byte of the text or its end, and the escapes are not read beyond it. */
+static void an_escape_that_is_cut_short_is_named_by_its_byte(void **state)
+{
+	static const struct {
+		const char *text, *byte;
+	} wrong[] = {
+		{ "\"\\ud800\"", "backslash is expected at byte 2" },
+		{ "\"\\ud800", "backslash is expected at byte 2" },
+		{ "\"\\ud800\\u\"", "backslash is expected at byte 2" },
+		{ "\"\\u00", "backslash is expected at byte 2" },
+		{ "\"\\udc00\"", "backslash is expected at byte 2" },
+		{ "\"\\", "backslash is expected at byte 2" },
+		{ "\"\\u0000\"", "backslash is expected at byte 2" },
+	};
+	struct bi_dtype dtype;
+	struct bi_error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++) {
+		assert_int_equal(bi__descr_read_word(wrong[i].text, strlen(wrong[i].text), &dtype, &err), BI_EDTYPE);
+		if (!strstr(err.message, wrong[i].byte))
+			fail_msg("%s: \"%s\" does not say \"%s\"", wrong[i].text, err.message, wrong[i].byte);
+	}
+}
+
+/* Writes lists that are nested `depth` deep in Python's notation. */
+static void nest(int depth, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (int i = 1; i < depth; i++)
+		used += (size_t)snprintf(text + used, size - used, "[('a', ");
+	used += (size_t)snprintf(text + used, size - used, "[('a', '|u1')]");
+	for (int i = 1; i < depth; i++)
+		used += (size_t)snprintf(text + used, size - used, ")]");
+	assert_true(used < size);
+}
+
+/* A type that is read can be passed on in the exchange structure (B-28). */
+static void both_notations_have_one_limit_of_depth(void **state)
+{
+	char text[400], json[400];
+	struct bi_dtype dtype;
+	struct bi_error err;
+	size_t room = sizeof(json), back = 0;
+
+	(void)state;
+	nest(16, text, sizeof(text));
+	assert_int_equal(bi_dtype_parse_descr(text, &dtype, &err), BI_OK);
+	assert_int_equal(bi__descr_translate(text, strlen(text), BI__DESCR_PYTHON, json, &room, &err), BI_OK);
+	assert_int_equal(bi__descr_translate(json, room, BI__DESCR_JSON, NULL, &back, &err), BI_OK);
+	assert_int_equal(back, strlen(text));
+	nest(17, text, sizeof(text));
+	assert_int_equal(bi_dtype_parse_descr(text, &dtype, &err), BI_EDTYPE);
+	assert_string_equal(err.message, "descr: lists are nested more than 16 deep");
+}
+
+/* RFC 8259 has four characters of white space. */
+static void white_space_is_that_of_json(void **state)
+{
+	static const char spaced[] = " [\t[\"a\",\n\"<i2\"\r]]";
+	size_t room = 0;
+
+	(void)state;
+	assert_int_equal(bi__descr_translate(spaced, strlen(spaced), BI__DESCR_JSON, NULL, &room, NULL), BI_OK);
+	for (const char *space = "\v\f"; *space; space++) {
+		const char text[] = { '[', *space, ']' };
+
+		room = 0;
+		assert_int_equal(bi__descr_translate(text, 3, BI__DESCR_JSON, NULL, &room, NULL), BI_EDTYPE);
+	}
+}
+
 static void fields_cannot_have_too_many_dimensions(void **state)
 {
 	static const char descr[] = "[('a', '|u1', (1, 1, 1))]";
@@ -239,6 +313,9 @@ int main(void)
 		cmocka_unit_test(a_text_has_no_nul),
 		cmocka_unit_test(a_view_has_the_whole_text),
 		cmocka_unit_test(a_text_is_utf8),
+		cmocka_unit_test(an_escape_that_is_cut_short_is_named_by_its_byte),
+		cmocka_unit_test(both_notations_have_one_limit_of_depth),
+		cmocka_unit_test(white_space_is_that_of_json),
 		cmocka_unit_test(fields_cannot_have_too_many_dimensions),
 		cmocka_unit_test(reinterpret_checks_the_descr),
 	};

@@ -42,7 +42,7 @@ static int from_text(PyObject *object, struct bi_dtype *out)
 
 /* Descr texts */
 
-/* Ends the copy of a list that contains itself. The library accepts fewer nested lists: 32. */
+/* The library reads at most 16 nested lists. This limit ends the copy of a list that contains itself. */
 #define MOST_NESTED 100
 
 static PyObject *plain_copy(PyObject *object, int depth);

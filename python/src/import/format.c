@@ -13,7 +13,7 @@
 #include "base/shapes.h"
 
 /* The most levels of nested structures. The library reads as many nested lists in a descr text. */
-#define DEPTH 32
+#define DEPTH 16
 
 struct code {
 	uint8_t is_known;
@@ -373,7 +373,7 @@ static int read_struct(struct reader *in, int depth, struct item *item)
 	PyObject *list;
 
 	if (depth > DEPTH)
-		return refuse_format(in, "structures are nested more than 32 deep");
+		return refuse_format(in, "structures are nested more than 16 deep");
 	list = PyList_New(0);
 	if (list && read_fields(in, depth, list, item))
 		Py_CLEAR(list);

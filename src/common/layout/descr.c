@@ -30,10 +30,9 @@ static const struct {
 	const char *quotes;
 	const char *escapes, *escaped;
 	const char *codes; /* letters that hexadecimal digits follow in an escape */
-	int depth;
 } notations[] = {
-	{ '(', ')', '\'', "'\"", "\\'\"nrt", "\\'\"\n\r\t", "xuU", BI__DESCR_DEPTH },
-	{ '[', ']', '"', "\"", "\\/\"bfnrt", "\\/\"\b\f\n\r\t", "u", BI__DESCR_JSON_DEPTH },
+	{ '(', ')', '\'', "'\"", "\\'\"nrt", "\\'\"\n\r\t", "xuU" },
+	{ '[', ']', '"', "\"", "\\/\"bfnrt", "\\/\"\b\f\n\r\t", "u" },
 };
 
 static void put_character(struct writer *to, char c)
@@ -69,7 +68,7 @@ static int fail_expected(const struct reader *in, const char *what)
 /* Returns the next character that is not white space, or NUL at the end. No valid text contains a NUL. */
 static char peek_character(struct reader *in)
 {
-	while (in->at < in->end && (*in->at == ' ' || (*in->at >= '\t' && *in->at <= '\r')))
+	while (in->at < in->end && memchr(" \t\n\r", *in->at, 4))
 		in->at++;
 	return in->at < in->end ? *in->at : '\0';
 }
@@ -130,16 +129,19 @@ static int64_t read_hexadecimal(const char *at, const char *end, int count)
 /* Reads the escape \uXXXX of JSON, or two of them that are the surrogates of one character. Returns -1 on failure. */
 static int64_t read_json_code(const char **at, const char *end)
 {
-	int64_t first = read_hexadecimal(*at + 1, end, 4), second;
+	int64_t code = read_hexadecimal(*at + 1, end, 4), low = -1;
+	int length = 4;
 
-	*at += 4;
-	if ((first & 0xFC00) == 0xDC00)
+	if ((code & ~0x3FF) == 0xD800) {
+		if (end - *at > 7 && (*at)[5] == '\\' && (*at)[6] == 'u')
+			low = read_hexadecimal(*at + 7, end, 4);
+		code = (low & ~0x3FF) == 0xDC00 ? 0x10000 + ((code & 0x3FF) << 10) + (low & 0x3FF) : -1;
+		length = 10;
+	}
+	if (code <= 0 || (code & ~0x3FF) == 0xDC00)
 		return -1;
-	if ((first & 0xFC00) != 0xD800)
-		return first;
-	second = end - *at > 3 && (*at)[1] == '\\' && (*at)[2] == 'u' ? read_hexadecimal(*at + 3, end, 4) : -1;
-	*at += 6;
-	return (second & ~0x3FF) == 0xDC00 ? 0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF) : -1;
+	*at += length;
+	return code;
 }
 
 /* Reads the escape \xXX, \uXXXX or \UXXXXXXXX of Python. Returns -1 on failure. */
@@ -148,7 +150,7 @@ static int64_t read_python_code(const char **at, const char *end)
 	const int count = **at == 'x' ? 2 : **at == 'u' ? 4 : 8;
 	int64_t code = read_hexadecimal(*at + 1, end, count);
 
-	if (code < 0 || code > 0x10FFFF || (code & ~0x7FF) == 0xD800)
+	if (code <= 0 || code > 0x10FFFF || (code & ~0x7FF) == 0xD800)
 		return -1;
 	*at += count;
 	return code;
@@ -156,13 +158,11 @@ static int64_t read_python_code(const char **at, const char *end)
 
 /*
  * Reads the digits of an escape, and moves `*at` from the letter of the escape to the last digit. Returns the
- * character, or -1. The character 0 is not accepted.
+ * character, or -1; then `*at` does not move. The character 0 is not accepted.
  */
 static int32_t read_code(enum bi__descr_notation notation, const char **at, const char *end)
 {
-	int64_t code = notation == BI__DESCR_JSON ? read_json_code(at, end) : read_python_code(at, end);
-
-	return code > 0 ? (int32_t)code : -1;
+	return (int32_t)(notation == BI__DESCR_JSON ? read_json_code(at, end) : read_python_code(at, end));
 }
 
 /* Moves `*at` from the byte after a backslash to the last byte of the escape. Returns true if the escape is valid. */
@@ -507,9 +507,8 @@ static int read_list(struct reader *in, int depth, const char *wanted, struct bi
 	*size = 0;
 	if (!accept_character(in, '['))
 		return fail_expected(in, "'['");
-	if (depth > notations[in->notation].depth)
-		return bi__fail(in->err, BI_EDTYPE, "descr: lists are nested more than %d deep",
-				notations[in->notation].depth);
+	if (depth > BI__DESCR_DEPTH)
+		return bi__fail(in->err, BI_EDTYPE, "descr: lists are nested more than %d deep", BI__DESCR_DEPTH);
 	put_text(in, "[");
 	for (done = accept_character(in, ']'); !done;) {
 		rc = read_field(in, depth, &name, &field);

@@ -15,11 +15,13 @@
 
 #include "common/base/status.h"
 
-/* The deepest nesting of lists that is read in Python's notation, the outermost list included. */
-#define BI__DESCR_DEPTH 32
+/*
+ * The deepest nesting of lists that is read, the outermost list included. A list nests as deep in JSON as in Python's
+ * notation, so each type that is read can be written in both.
+ */
+#define BI__DESCR_DEPTH 16
 
-/* Limits of JSON texts: the deepest nesting that is read, and the bytes without the final NUL, read or written. */
-#define BI__DESCR_JSON_DEPTH 16
+/* The most bytes of a JSON text that is read or written, without the final NUL. */
 #define BI__DESCR_JSON_MAX 65536
 
 enum bi__descr_notation { BI__DESCR_PYTHON, BI__DESCR_JSON };
