@@ -937,7 +937,7 @@ class OtherCommandsTest(BiTest):
                  "units of 5 bytes are reordered in tiles",
                  [(30, 100, 5), (20, 5, 150)]),
                 (["--shape", "3,1000", "--transpose", "1,0"], "tiles",
-                 "runs along axis 1 have only 12 bytes, and along axis 0 4",
+                 "runs along axis 1 have only 12 bytes, and the steps of the source along axis 0 have 4",
                  [(1000, 12, 4), (3, 4, 4000)]),
                 (["--shape", "30,30", "--dtype", "V64", "--transpose", "1,0"], "strided", "runs of 64 bytes and more",
                  [(30, 1920, 64), (30, 64, 1920)]),

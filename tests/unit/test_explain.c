@@ -56,8 +56,10 @@ static void short_runs_are_a_reason_for_tiles(void **state)
 	struct bi_layout wide = DENSE(4, 64), near = strided(4, 64, 4, 16), far = strided(4, 64, 4, 20);
 
 	(void)state;
-	expect(&to, &from, BI_PLAN_TILES, "runs along axis 1 have only 16 bytes, and along axis 0 4");
-	expect(&wide, &far, BI_PLAN_TILES, "the steps of the source along axis 1 have 20 bytes, and along axis 0 4");
+	expect(&to, &from, BI_PLAN_TILES,
+	       "runs along axis 1 have only 16 bytes, and the steps of the source along axis 0 have 4: units");
+	expect(&wide, &far, BI_PLAN_TILES,
+	       "the steps of the source along axis 1 have 20 bytes, and those along axis 0 have 4: units");
 	expect(&wide, &near, BI_PLAN_STRIDED, "16 in the source");
 }
 

@@ -282,7 +282,7 @@ static const struct example examples[] = {
 	  { 4096, 4096 },
 	  "10",
 	  PLAN(TILES, 0, 2, 4, .shape = { 4096, 4096 }, .dst_strides = { 16384, 4 }, .src_strides = { 4, 16384 },
-	       .reason = "along axis 1 have 16384 bytes, and along axis 0 4:") },
+	       .reason = "along axis 1 have 16384 bytes, and those along axis 0 have 4:") },
 	{ "[:, ::2]",
 	  4,
 	  2,

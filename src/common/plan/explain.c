@@ -14,13 +14,14 @@ static void explain_tiles(const struct bi__plan *plan, char *text, size_t capaci
 	size_t used;
 
 	if (run < BI__PLAN_SHORT)
-		snprintf(text, capacity, "runs along axis %d have only %" PRId64 " bytes", x, run);
+		snprintf(text, capacity, "runs along axis %d have only %" PRId64 " bytes, and the steps of the source",
+			 x, run);
 	else
-		snprintf(text, capacity, "the steps of the source along axis %d have %" PRId64 " bytes", x,
+		snprintf(text, capacity, "the steps of the source along axis %d have %" PRId64 " bytes, and those", x,
 			 plan->src_strides[x]);
 	used = strlen(text);
 	snprintf(text + used, capacity - used,
-		 ", and along axis %d %" PRId64
+		 " along axis %d have %" PRId64
 		 ": units of %zu bytes are reordered in tiles that hold long runs of both sides",
 		 y, plan->src_strides[y], plan->unit);
 }
