@@ -1,5 +1,5 @@
 /* Opening a driver library: which one is chosen, which symbols it must have, and what the error says. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* dladdr */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -69,7 +69,7 @@ static void only_optional_symbols_may_be_missing(void **state)
 	assert_true(table.missing == NULL);
 	symbols[1].required = 1;
 	table.cosine = NULL;
-	REFUSED_FOR(BI_ENODEVICE, "lacks bi_no_such_function",
+	REFUSED_FOR(BI_ENODEVICE, "the driver library " PRESENT " lacks bi_no_such_function",
 		    bi__dl_open(VARIABLE, names, symbols, 2, &table, &error));
 	/* A table is filled completely or not at all. */
 	assert_true(table.cosine == NULL);
@@ -105,6 +105,35 @@ static void a_library_of_the_process_comes_first(void **state)
 	remove(path);
 }
 
+/* A library of the process that lacks a symbol does not hide one that has all. */
+static void the_first_usable_library_of_the_process_comes_first(void **state)
+{
+	static const char *const carried[] = { "libbi-brought.so.1", PRESENT, NULL };
+	static const char *const paths[] = { "./libbi-brought-useless.so.1", "./libbi-brought-useful.so.1" };
+	const struct bi__symbol symbol = { offsetof(struct table, missing), "bi_layer_reset", 1 };
+	struct table table = { NULL, NULL, NULL };
+	char command[2048];
+	void *libraries[2];
+	Dl_info info;
+
+	(void)state;
+	OK(bi__dl_open(VARIABLE, names, &cosine, 1, &table, &error));
+	assert_true(dladdr((void *)(uintptr_t)table.cosine, &info));
+	snprintf(command, sizeof(command), "cp '%s' %s && cp '%s' %s", info.dli_fname, paths[0],
+		 getenv("BI_TEST_LAYER"), paths[1]);
+	assert_int_equal(system(command), 0);
+	for (int i = 0; i < 2; i++) {
+		libraries[i] = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
+		assert_non_null(libraries[i]);
+	}
+	OK(bi__dl_open(VARIABLE, carried, &symbol, 1, &table, &error));
+	assert_true(table.library == libraries[1]);
+	for (int i = 0; i < 2; i++) {
+		dlclose(libraries[i]);
+		remove(paths[i]);
+	}
+}
+
 static void a_library_is_tried(void **state)
 {
 	char reason[200];
@@ -124,6 +153,7 @@ int main(void)
 		cmocka_unit_test(the_error_lists_what_was_tried),
 		cmocka_unit_test(only_optional_symbols_may_be_missing),
 		cmocka_unit_test(a_library_of_the_process_comes_first),
+		cmocka_unit_test(the_first_usable_library_of_the_process_comes_first),
 		cmocka_unit_test(a_library_is_tried),
 	};
 

@@ -62,11 +62,21 @@ int bi__dl_loads(const char *name, char *reason, size_t capacity)
 	return 0;
 }
 
+/* Returns the name of the first required symbol that the library lacks, or NULL. */
+static const char *find_missing(void *library, const struct bi__symbol *symbols, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].required && !dlsym(library, symbols[i].name))
+			return symbols[i].name;
+	return NULL;
+}
+
 #ifdef __linux__
-/* The search for a library of the process whose file may have a longer name, such as "libOpenCL-1a2b3c.so.1.0.0". */
+/* The search for libraries of the process whose file may have a longer name, such as "libOpenCL-1a2b3c.so.1.0.0". */
 struct search {
 	const char *name; /* "libOpenCL.so.1" */
 	size_t stem; /* bytes of "libOpenCL" */
+	int skip; /* libraries that are passed over, because they were opened before */
 	char path[1024]; /* receives the path of the library */
 };
 
@@ -82,32 +92,48 @@ static int is_searched(struct dl_phdr_info *info, size_t size, void *data)
 	rest = file + search->stem + (file[search->stem] == '-' ? strcspn(file + search->stem, ".") : 0);
 	if (strncmp(rest, ending, strlen(ending)) != 0 || (rest[strlen(ending)] && rest[strlen(ending)] != '.'))
 		return 0;
+	if (search->skip-- > 0)
+		return 0;
 	return (size_t)snprintf(search->path, sizeof(search->path), "%s", info->dlpi_name) < sizeof(search->path);
 }
 
-/* Opens the first library of the process with such a name. Python packages load one from a folder of their own. */
-static void *open_loaded(const char *name)
+/*
+ * Opens the first library of the process with such a name and all required symbols. Python packages load one from a
+ * folder of their own. The name of another library may match: that of libnvrtc-builtins matches libnvrtc.
+ */
+static void *open_loaded(const char *name, const struct bi__symbol *symbols, size_t count)
 {
 	struct search search = { .name = name, .stem = strcspn(name, ".") };
 
-	return dl_iterate_phdr(is_searched, &search) ? dlopen(search.path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+	for (int i = 0; search.skip = i, dl_iterate_phdr(is_searched, &search); i++) {
+		void *library = dlopen(search.path, RTLD_NOW | RTLD_NOLOAD);
+
+		if (library && !find_missing(library, symbols, count))
+			return library;
+		if (library)
+			dlclose(library);
+	}
+	return NULL;
 }
 #else
-static void *open_loaded(const char *name)
+static void *open_loaded(const char *name, const struct bi__symbol *symbols, size_t count)
 {
 	(void)name;
+	(void)symbols;
+	(void)count;
 	return NULL;
 }
 #endif
 
-static void *open_first(const char *const *names, char *tried, size_t capacity)
+/* Opens the first of the names that loads, and sets *name to it. */
+static void *open_first(const char *const *names, const char **name, char *tried, size_t capacity)
 {
-	for (size_t i = 0; names[i]; i++) {
-		void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	for (; (*name = *names); names++) {
+		void *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
 
 		if (library)
 			return library;
-		append_reason(tried, capacity, names[i]);
+		append_reason(tried, capacity, *name);
 	}
 	return NULL;
 }
@@ -132,38 +158,25 @@ static void keep_own_code_loaded(void)
 #endif
 }
 
-/* Returns the name of the first required symbol that the library lacks, or NULL. */
-static const char *find_missing(void *library, const struct bi__symbol *symbols, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (symbols[i].required && !dlsym(library, symbols[i].name))
-			return symbols[i].name;
-	return NULL;
-}
-
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err)
 {
 	char tried[512] = "";
 	const char *chosen = bi__environment(variable);
 	int is_chosen = chosen && *chosen;
-	void *library = is_chosen ? NULL : open_loaded(names[0]);
-	const char *missing;
+	void *library = is_chosen ? NULL : open_loaded(names[0], symbols, count);
+	const char *missing, *name = names[0];
 
-	/* The file name of another library may match: that of libnvrtc-builtins matches libnvrtc. */
-	if (library && find_missing(library, symbols, count)) {
-		dlclose(library);
-		library = NULL;
-	}
 	if (!library)
-		library = open_first(is_chosen ? (const char *const[]){ chosen, NULL } : names, tried, sizeof(tried));
+		library = open_first(is_chosen ? (const char *const[]){ chosen, NULL } : names, &name, tried,
+				     sizeof(tried));
 	if (!library)
 		return bi__fail(err, BI_ENODEVICE, "no driver library (%s names another): %s", variable, tried);
 	missing = find_missing(library, symbols, count);
 	if (missing) {
 		dlclose(library);
-		return bi__fail(err, BI_ENODEVICE, "the driver library %s lacks %s; %s names another",
-				is_chosen ? chosen : names[0], missing, variable);
+		return bi__fail(err, BI_ENODEVICE, "the driver library %s lacks %s; %s names another", name, missing,
+				variable);
 	}
 	for (size_t i = 0; i < count; i++) {
 		void *address = dlsym(library, symbols[i].name);
