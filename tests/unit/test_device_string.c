@@ -4,6 +4,7 @@
 
 #include "common/backend/device_string.h"
 #include "common/backend/registry.h"
+#include "opencl_layer/layer.h"
 
 /* The string of the first device that fits; `count` devices fit. */
 static void expect_choice(const char *spec, const char *first, int count)
@@ -62,6 +63,35 @@ static void what_fits_nothing_is_refused_with_the_reason(void **state)
 	expect_none("cuda:no such name", "fits no device");
 }
 
+/* The layer lists the platform twice. Its first failures are those of platform 0. */
+static void broken_platforms_are_passed_over(void **state)
+{
+	struct bi_layer layer;
+
+	(void)state;
+	expect_choice("opencl:1:0", "opencl:1:0", 1);
+	assert_true(bi_layer_open(getenv("BI_TEST_LAYER"), &layer));
+	layer.arm("clGetDeviceIDs", 1, -30);
+	expect_choice("opencl", "opencl:1:0", 0);
+	layer.arm("clGetDeviceIDs", 1, -30);
+	expect_choice("opencl:1:0", "opencl:1:0", 1);
+	layer.arm("clGetDeviceIDs", 1, -30);
+	expect_none("opencl:7", "fits no device; there are: opencl:1:0 (");
+	assert_null(strstr(error.message, "opencl:0"));
+	layer.arm("clGetDeviceIDs", 1, -30);
+	expect_none("opencl:0:0", "opencl:0:0\": platform");
+	layer.arm("clGetDeviceIDs", 1, -30);
+	layer.arm_from("clGetDeviceInfo", 1, -33);
+	expect_none("opencl:1:0", "CL_INVALID_DEVICE");
+	layer.arm("clGetDeviceIDs", 1, -30);
+	expect_none("opencl:0", "CL_INVALID_VALUE");
+	layer.arm("clGetDeviceIDs", 1, -30);
+	expect_none("opencl", "CL_INVALID_VALUE");
+	layer.arm("clGetDeviceIDs", 1, -30);
+	expect_none("opencl:no such name", "CL_INVALID_VALUE");
+	layer.reset();
+}
+
 static void adopted_contexts_name_a_position(void **state)
 {
 	struct bi_device device;
@@ -101,9 +131,12 @@ int main(void)
 		cmocka_unit_test(strings_name_devices),
 		cmocka_unit_test(the_environment_is_the_default),
 		cmocka_unit_test(what_fits_nothing_is_refused_with_the_reason),
+		cmocka_unit_test(broken_platforms_are_passed_over),
 		cmocka_unit_test(adopted_contexts_name_a_position),
 		cmocka_unit_test(the_list_is_sorted_and_complete),
 	};
 
+	setenv("OPENCL_LAYERS", getenv("BI_TEST_LAYER"), 1);
+	setenv("BI_TEST_LAYER_MASK", "twice", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,15 +254,15 @@ static int choose_backend(struct request request, struct bi__choice *choice, str
 	rc = list_devices(backend, choice, err);
 	if (rc)
 		return rc;
+	fitting = *rest ? move_fitting(choice, rest + 1) : choice->count;
 	if (choice->count && !choice->devices[0].usable)
 		return bi__fail(err, BI_ENODEVICE, "%s \"%s\": %s", request.source, request.spec,
 				choice->devices[0].reason);
-	fitting = *rest ? move_fitting(choice, rest + 1) : choice->count;
-	if (fitting == 0)
-		return bi__fail(err, BI_ENODEVICE, "%s \"%s\" fits no device; there are: %s", request.source,
-				request.spec, device_names(choice, names, sizeof(names)));
-	choice->count = fitting;
-	return BI_OK;
+	choice->count = fitting ? fitting : count_usable(choice);
+	if (fitting)
+		return BI_OK;
+	return bi__fail(err, BI_ENODEVICE, "%s \"%s\" fits no device; there are: %s", request.source, request.spec,
+			device_names(choice, names, sizeof(names)));
 }
 
 int bi__device_string_choose(const char *spec, struct bi__choice *choice, struct bi_error *err)

@@ -403,6 +403,17 @@ static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context c, void *bytes)
 	driver->clSVMFree(c, bytes);
 }
 
+static CL_API_ENTRY cl_int CL_API_CALL disguised_clGetPlatformIDs(cl_uint n, cl_platform_id *ids, cl_uint *found)
+{
+	cl_int result = wrap_clGetPlatformIDs(n, ids, found);
+
+	if (result == CL_SUCCESS && ids && found && n > 1) {
+		ids[1] = ids[0];
+		*found = 2;
+	}
+	return result;
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL disguised_clGetDeviceInfo(cl_device_id d, cl_device_info what, size_t size,
 								 void *out, size_t *needed)
 {
@@ -480,6 +491,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
 	OBJECT_CALLS(OBJECT_INSTALL)
 	OTHER_CALLS(OTHER_INSTALL)
 	ours.clGetDeviceInfo = disguised_clGetDeviceInfo;
+	if (mask && strcmp(mask, "twice") == 0)
+		ours.clGetPlatformIDs = disguised_clGetPlatformIDs;
 	ours.clGetKernelWorkGroupInfo = disguised_clGetKernelWorkGroupInfo;
 	has_small_groups = mask && strcmp(mask, "small-gpu") == 0;
 	is_first_bare = mask && strcmp(mask, "later-gpu") == 0;

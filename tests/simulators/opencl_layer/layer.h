@@ -9,6 +9,7 @@
  *   BI_TEST_LAYER_MASK=gpu   devices report that they are GPUs with memory of their own, and run no native kernels
  *   BI_TEST_LAYER_MASK=later-gpu  the same, except for the first device of each platform, which reports what it is
  *   BI_TEST_LAYER_MASK=small-gpu  as gpu; groups have at most 200 items, and at most 96 for each kernel
+ *   BI_TEST_LAYER_MASK=twice  the first platform is listed twice
  *   BI_TEST_LAYER_REPORT=f   at the end of the process, lines "name count" of calls and counters are written to f
  *
  * All functions may be called from several threads.
