@@ -142,8 +142,8 @@ int bi__host_launch(struct bi__device_state *device, struct bi__queue *queue, co
 			return bi__fail(err, BI_ENOMEM, "%zu bytes of local memory are too many", job.local);
 		locals = malloc(job.local * (size_t)job.boxes + LOCAL_STEP);
 		if (!locals)
-			return bi__fail(err, BI_ENOMEM, "no %zu bytes of local memory for each of %d threads",
-					job.local, job.boxes);
+			return bi__fail(err, BI_ENOMEM, "no memory for %d times %zu bytes of local memory", job.boxes,
+					job.local);
 		job.locals = locals + (LOCAL_STEP - (uintptr_t)locals % LOCAL_STEP);
 	}
 	bi__workers_run(job.boxes, run_box, &job);
