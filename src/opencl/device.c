@@ -174,35 +174,46 @@ static void limit_count(cl_uint *count)
 		*count = MOST_LISTED;
 }
 
-/* Returns 1, with the reason in *err, if the entry is one of the loader (*.icd) and names no library that loads. */
-static int is_broken(const char *folder, const char *name, struct bi_error *err)
+/* Returns 1, with the reason in *err, if the file is one of the loader (*.icd) and names no library that loads. */
+static int is_broken(const char *path, struct bi_error *err)
 {
-	char path[512], library[256] = "", reason[256] = "names no library";
+	char library[256] = "", reason[256] = "names no library";
+	const char *ending = strrchr(path, '.');
 	FILE *file;
 
-	if (!strstr(name, ".icd") || (size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
+	if (!ending || strcmp(ending, ".icd") != 0)
 		return 0;
 	file = fopen(path, "r");
-	if (file && fgets(library, sizeof(library), file))
+	if (!file) {
+		bi__fail(err, BI_ENODEVICE,
+			 "no OpenCL platform: %s: the file cannot be read; make it readable, or reinstall that driver",
+			 path);
+		return 1;
+	}
+	if (fgets(library, sizeof(library), file))
 		trim_blanks(library);
-	if (file)
-		fclose(file);
+	fclose(file);
 	if (*library && bi__dl_loads(library, reason, sizeof(reason)))
 		return 0;
 	bi__fail(err, BI_ENODEVICE, "no OpenCL platform: %s: %s; reinstall that driver", path, reason);
 	return 1;
 }
 
-/* Fails because the loader has no platform. The message names a broken entry of the loader if there is one. */
+/*
+ * Fails because the loader has no platform. The message names a broken file of the loader if there is one. The variable
+ * OCL_ICD_VENDORS names the folder of these files, or one file.
+ */
 static int fail_without_platform(struct bi_error *err)
 {
 	const char *named = bi__environment("OCL_ICD_VENDORS");
 	const char *folder = named && *named ? named : "/etc/OpenCL/vendors";
 	DIR *entries = opendir(folder);
-	int found = 0;
+	int found = !entries && is_broken(folder, err);
+	char path[512];
 
 	for (struct dirent *entry; entries && !found && (entry = readdir(entries));)
-		found = is_broken(folder, entry->d_name, err);
+		found = (size_t)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < sizeof(path) &&
+			is_broken(path, err);
 	if (entries)
 		closedir(entries);
 	if (found)

@@ -417,6 +417,23 @@ static void remove_folder(const char *folder)
 	assert_int_equal(unlink(path) + rmdir(folder), 0);
 }
 
+/* Files whose names only contain ".icd" are not read. OCL_ICD_VENDORS may be one file. */
+static void test_entries_of_the_loader(void)
+{
+	const char *folder = folder_with_entry("libbi-no-such-driver.so\n");
+	char path[64], other[64];
+
+	snprintf(path, sizeof(path), "%s/broken.icd", folder);
+	snprintf(other, sizeof(other), "%s/broken.icd.bak", folder);
+	assert_list_fails_once("OCL_ICD_VENDORS", path, "/broken.icd: libbi-no-such-driver.so: ");
+	assert_int_equal(rename(path, other), 0);
+	assert_list_fails_once("OCL_ICD_VENDORS", folder, "install a driver, which puts a file *.icd into vendors.");
+	assert_int_equal(symlink("nowhere", path), 0);
+	assert_list_fails_once("OCL_ICD_VENDORS", folder, "/broken.icd: the file cannot be read; ");
+	assert_int_equal(unlink(other), 0);
+	remove_folder(folder);
+}
+
 /* The message names the file, the cause and what helps. */
 static void test_missing_drivers(void **unused)
 {
@@ -436,6 +453,7 @@ static void test_missing_drivers(void **unused)
 		assert_list_fails_once("OCL_ICD_VENDORS", folder, entries[i][1]);
 		remove_folder(folder);
 	}
+	test_entries_of_the_loader();
 	assert_list_fails_once(
 		"POCL_CACHE_DIR", "/proc/nothing",
 		"opencl:0: platform \"Portable Computing Language\": clGetDeviceIDs failed: CL_DEVICE_NOT_FOUND (-1); "
