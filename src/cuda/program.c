@@ -209,7 +209,7 @@ static int query_function(bi__cu_function function, unsigned what, int *value, s
 
 /*
  * Finds the function, the most threads of a group (limited by its registers), and the bytes of dynamic shared memory
- * that remain beside its static shared memory: at least 1, because 0 would mean no limit.
+ * that remain beside its static shared memory.
  */
 static int find_function(bi__cu_module module, const char *name, struct bi__kernel *out, struct bi_error *err)
 {
@@ -229,7 +229,7 @@ static int find_function(bi__cu_module module, const char *name, struct bi__kern
 		rc = query_function(function, BI__CU_FUNCTION_SHARED, &shared, err);
 	out->state = function;
 	out->most_items = (size_t)threads;
-	out->most_local = shared < MOST_SHARED ? (size_t)(MOST_SHARED - shared) : 1;
+	out->most_local = shared < MOST_SHARED ? (size_t)(MOST_SHARED - shared) : 0;
 	out->local_step = SHARED_STEP;
 	return rc;
 }

@@ -75,6 +75,7 @@ int bi__opencl_build(struct bi__device_state *device, struct bi__source *source,
 	const struct bi__opencl *opencl = device->state;
 	struct program *made;
 	cl_int code;
+	int rc;
 
 	if (!source->text)
 		return bi__fail(err, BI_EINVAL, "an OpenCL device compiles source text: set source.text");
@@ -89,8 +90,9 @@ int bi__opencl_build(struct bi__device_state *device, struct bi__source *source,
 		return BI_OK;
 	}
 	source->is_refused = code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS;
+	rc = bi__cl_fail(code, made->program ? "clBuildProgram" : "clCreateProgramWithSource", err);
 	free_program(made);
-	return bi__cl_check(code, "clBuildProgram", err);
+	return rc;
 }
 
 void bi__opencl_unload(struct bi__device_state *device, uintptr_t program)
@@ -99,38 +101,48 @@ void bi__opencl_unload(struct bi__device_state *device, uintptr_t program)
 	free_program((struct program *)program);
 }
 
+static int query_device(const struct bi__opencl *opencl, cl_device_info what, size_t size, void *out,
+			struct bi_error *err)
+{
+	return bi__cl_check(bi__cl->GetDeviceInfo(opencl->device, what, size, out, NULL), "clGetDeviceInfo", err);
+}
+
+static int query_kernel(const struct bi__opencl *opencl, cl_kernel kernel, cl_kernel_work_group_info what, size_t size,
+			void *out, struct bi_error *err)
+{
+	return bi__cl_check(bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, what, size, out, NULL),
+			    "clGetKernelWorkGroupInfo", err);
+}
+
 /* Sets most_local and local_step if the kernel has local memory whose size the launch chooses. */
-static cl_int read_local(const struct bi__opencl *opencl, cl_kernel kernel, struct bi__kernel *out)
+static int read_local(const struct bi__opencl *opencl, cl_kernel kernel, struct bi__kernel *out, struct bi_error *err)
 {
 	cl_ulong whole = 0, fixed = 0;
-	cl_int code;
 	unsigned i = 0;
+	int rc;
 
 	while (i < out->count && out->parameters[i].kind != BI_PARAMETER_LOCAL)
 		i++;
 	if (i == out->count)
-		return CL_SUCCESS;
-	code = bi__cl->GetDeviceInfo(opencl->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(whole), &whole, NULL);
-	if (code == CL_SUCCESS)
-		code = bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(fixed),
-						      &fixed, NULL);
-	out->most_local = whole > fixed ? (size_t)(whole - fixed) : 1;
+		return BI_OK;
+	rc = query_device(opencl, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(whole), &whole, err);
+	if (!rc)
+		rc = query_kernel(opencl, kernel, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(fixed), &fixed, err);
+	out->most_local = whole > fixed ? (size_t)(whole - fixed) : 0;
 	out->local_step = 1;
-	return code;
+	return rc;
 }
 
 static int read_limits(const struct bi__opencl *opencl, cl_kernel kernel, struct bi__kernel *out, struct bi_error *err)
 {
 	size_t along[16] = { 0 };
-	cl_int code = bi__cl->GetKernelWorkGroupInfo(kernel, opencl->device, CL_KERNEL_WORK_GROUP_SIZE,
-						     sizeof(out->most_items), &out->most_items, NULL);
+	int rc =
+		query_kernel(opencl, kernel, CL_KERNEL_WORK_GROUP_SIZE, sizeof(out->most_items), &out->most_items, err);
 
-	if (code == CL_SUCCESS)
-		code = bi__cl->GetDeviceInfo(opencl->device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof(along), along, NULL);
+	if (!rc)
+		rc = query_device(opencl, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof(along), along, err);
 	memcpy(out->most_along, along, sizeof(out->most_along));
-	if (code == CL_SUCCESS)
-		code = read_local(opencl, kernel, out);
-	return bi__cl_check(code, "clGetKernelWorkGroupInfo", err);
+	return rc ? rc : read_local(opencl, kernel, out, err);
 }
 
 static size_t count_argument_bytes(const struct bi__kernel *kernel)

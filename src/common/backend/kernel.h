@@ -33,7 +33,7 @@ struct bi__kernel {
 	size_t most_items; /* of a group */
 	size_t most_along[3]; /* items of a group along x, y, z */
 	int64_t most_groups[3]; /* groups along x, y, z; 0: no limit */
-	size_t most_local; /* bytes of local memory in all arguments; 0: no limit */
+	size_t most_local; /* bytes of local memory in all arguments; read only if the kernel has such parameters */
 	size_t local_step; /* an argument takes a multiple of so many bytes of most_local */
 	int threads; /* most items of a group if the caller names no size; the last groups may reach beyond the grid;
 			0: the backend chooses the size */

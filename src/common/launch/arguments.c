@@ -102,7 +102,7 @@ static int check_alignment(struct slot slot, const struct bi_view *view, struct 
 	int is_object = view->memory->backend->exported[block->memory].form == BI__FORM_OBJECT;
 	uint64_t bits = (uint64_t)view->offset + block->origin + (is_object ? 0 : block->handle);
 
-	if (!parameter->type_class)
+	if (!parameter->type_class || view->is_empty)
 		return BI_OK;
 	for (int i = 0; parameter->kind == BI_PARAMETER_STRIDED && i < view->ndim; i++)
 		if (view->dims[i] > 1)
@@ -353,7 +353,7 @@ static int check_local_sum(const struct bi_kernel *kernel, const struct bi__kern
 	const struct bi__kernel *limits = &kernel->kernel;
 	size_t rest = limits->most_local, step = limits->local_step;
 
-	for (unsigned i = 0; i < limits->count && limits->most_local; i++) {
+	for (unsigned i = 0; i < limits->count; i++) {
 		if (limits->parameters[i].kind != BI_PARAMETER_LOCAL)
 			continue;
 		if (limits->most_local < step)

@@ -83,6 +83,34 @@ static void test_device_without_a_compiler(void **state)
 	layer.reset();
 }
 
+/* A message names the call of the driver that failed. */
+static void test_calls_that_fail(void **state)
+{
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+	struct bi_layer layer;
+
+	(void)state;
+	if (!is_opencl(fixture.context) || !bi_layer_open(getenv("BI_TEST_LAYER"), &layer))
+		return;
+	source.text = kernel_text();
+	layer.arm("clCreateProgramWithSource", 1, CL_OUT_OF_HOST_MEMORY);
+	REFUSED_FOR(BI_ENOMEM, "clCreateProgramWithSource failed",
+		    bi_program_build(fixture.context, &source, &program, &error));
+	OK(bi_program_build(fixture.context, &source, &program, &error));
+	for (unsigned i = 1; i <= 2; i++) {
+		layer.arm("clGetDeviceInfo", i, CL_INVALID_DEVICE);
+		REFUSED_FOR(BI_EDRIVER, "clGetDeviceInfo failed", bi_kernel_get(program, "reverse", &kernel, &error));
+		layer.reset();
+		layer.arm("clGetKernelWorkGroupInfo", i, CL_INVALID_KERNEL);
+		REFUSED_FOR(BI_EDRIVER, "clGetKernelWorkGroupInfo failed",
+			    bi_kernel_get(program, "reverse", &kernel, &error));
+		layer.reset();
+	}
+	bi_program_release(program);
+}
+
 /* The library compiles the source again to find the size of a structure. */
 static void test_size_of_a_structure_without_memory(void **state)
 {
@@ -442,7 +470,7 @@ static void test_numbers_that_are_not_aligned(void **state)
 {
 	static const int64_t shape[] = { 32 };
 	struct bi_kernel *kernel = get_kernel(fixture.context, "transpose");
-	struct bi_view *home = make_numbers(fixture.context, 1, shape);
+	struct bi_view *home = make_numbers(fixture.context, 1, shape), *none, *one;
 
 	(void)state;
 	for (int64_t offset = 0; offset < 5; offset++)
@@ -453,6 +481,13 @@ static void test_numbers_that_are_not_aligned(void **state)
 				transpose_or_refuse(kernel, in, offset % 4 == 0 && (rows == 1 || step % 4 == 0));
 				bi_view_release(in);
 			}
+	none = numbers_at(bi_view_memory(home), 1, 0, 9);
+	one = numbers_at(bi_view_memory(home), 1, 1, 8);
+	REFUSED_FOR(BI_EINVAL, "arguments[1] ('to') has elements that do not all begin",
+		    bi_launch(kernel, NULL, &(struct bi_grid){ 2, { 1, 1 }, { 0 } },
+			      (struct bi_argument[]){ BI_READS(none), BI_WRITES(one) }, 2, &error));
+	bi_view_release(none);
+	bi_view_release(one);
 	bi_view_release(home);
 	bi_kernel_release(kernel);
 }
@@ -801,6 +836,40 @@ static void test_local_memory(void **state)
 	bi_kernel_release(kernel);
 }
 
+/* A kernel whose own arrays take all local memory leaves none for an argument, not even a byte. */
+static void test_no_local_memory_is_left(void **state)
+{
+	struct bi_program_source source = BI_PROGRAM_SOURCE_INIT;
+	struct bi_view *data = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_program *program;
+	struct bi_kernel *kernel;
+	cl_ulong nbytes = 0;
+	char text[400];
+
+	(void)state;
+	if (is_opencl(fixture.context)) {
+		assert_int_equal(driver()->clGetDeviceInfo((cl_device_id)bi_context_device_handle(fixture.context),
+							   CL_DEVICE_LOCAL_MEM_SIZE, sizeof(nbytes), &nbytes, NULL),
+				 CL_SUCCESS);
+		snprintf(text, sizeof(text),
+			 "BI_GROUP_KERNEL(full, (BI_INOUT(int, data), BI_LOCAL_PARAMETER(char, more)))\n{\n"
+			 "\tBI_LOCAL(char, all, %llu);\n\tBI_ITEMS\n\t{\n\t\tall[BI_GLOBAL_ID(x)] = more[0];\n"
+			 "\t\tBI_DATA(data)[0] = all[BI_DATA(data)[1]];\n\t}\n}\n",
+			 (unsigned long long)nbytes);
+		source.text = text;
+		OK(bi_program_build(fixture.context, &source, &program, &error));
+		OK(bi_kernel_get(program, "full", &kernel, &error));
+		bi_program_release(program);
+		for (unsigned i = 1; i <= 64; i *= 64)
+			REFUSED_FOR(BI_EINVAL, "its BI_LOCAL arrays take all",
+				    bi_launch(kernel, NULL, &(struct bi_grid){ 1, { 8 }, { 8 } },
+					      (struct bi_argument[]){ BI_UPDATES(data), BI_LOCAL_BYTES(i) }, 2,
+					      &error));
+		bi_kernel_release(kernel);
+	}
+	bi_view_release(data);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_open_contexts, fixture_close_contexts)
 
 int refusals_group(void)
@@ -808,6 +877,8 @@ int refusals_group(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(test_source_that_does_not_compile),
 		TEST(test_device_without_a_compiler),
+		TEST(test_calls_that_fail),
+		TEST(test_no_local_memory_is_left),
 		TEST(test_size_of_a_structure_without_memory),
 		TEST(test_parameters_that_are_no_values),
 		TEST(test_names_of_parameters),
