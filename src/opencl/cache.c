@@ -20,7 +20,8 @@ struct head {
 
 static const char magic[8] = { 'B', 'I', 'P', 'R', 'O', 'G', '0', '1' };
 
-/* Bytes of the largest program that is read. The limit keeps a damaged file from causing a large allocation. */
+/* Bytes of the largest program that is read or written. The limit keeps a damaged file from causing a large allocation.
+ */
 #define LARGEST (64 << 20)
 
 uint64_t bi__opencl_hash(uint64_t hash, const void *bytes, size_t nbytes)
@@ -90,9 +91,14 @@ static int write_program(FILE *file, const struct head *head, const void *bytes)
 void bi__opencl_cache_write(const char *directory, uint64_t key, const void *bytes, size_t nbytes)
 {
 	struct head head = { .key = key, .nbytes = nbytes, .hash = bi__opencl_hash(BI__OPENCL_HASH, bytes, nbytes) };
-	char *path = path_of(directory, key, ".bin"), *temporary = path_of(directory, key, ".XXXXXX");
-	FILE *file = path && temporary ? bi__file_create_own(directory, temporary) : NULL;
+	char *path, *temporary;
+	FILE *file;
 
+	if (nbytes > LARGEST)
+		return;
+	path = path_of(directory, key, ".bin");
+	temporary = path_of(directory, key, ".XXXXXX");
+	file = path && temporary ? bi__file_create_own(directory, temporary) : NULL;
 	memcpy(head.magic, magic, sizeof(magic));
 	if (file && (!write_program(file, &head, bytes) || rename(temporary, path)))
 		remove(temporary);

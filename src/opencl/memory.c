@@ -241,6 +241,7 @@ static int adopt_shared(cl_context context, const struct bi_foreign *foreign, st
 {
 	cl_bool is_shared = CL_FALSE;
 	cl_mem buffer;
+	cl_int code;
 	int rc;
 
 	if (!foreign->nbytes)
@@ -249,10 +250,16 @@ static int adopt_shared(cl_context context, const struct bi_foreign *foreign, st
 			   &buffer, err);
 	if (rc)
 		return rc;
-	if (bi__cl->GetMemObjectInfo(buffer, CL_MEM_USES_SVM_POINTER, sizeof(is_shared), &is_shared, NULL) ||
-	    !is_shared) {
+	code = bi__cl->GetMemObjectInfo(buffer, CL_MEM_USES_SVM_POINTER, sizeof(is_shared), &is_shared, NULL);
+	if (code == CL_INVALID_VALUE) /* the driver is older than OpenCL 2.0 */
+		rc = bi__fail_vendor(err, BI_EUNSUPPORTED, code, "the driver has no shared virtual memory");
+	else if (code != CL_SUCCESS)
+		rc = bi__cl_fail(code, "clGetMemObjectInfo", err);
+	else if (!is_shared)
+		rc = bi__fail(err, BI_EINVAL, "the handle is no SVM pointer of this cl_context");
+	if (rc) {
 		bi__cl->ReleaseMemObject(buffer);
-		return bi__fail(err, BI_EINVAL, "the handle is no SVM pointer of this cl_context");
+		return rc;
 	}
 	block->kind = BI_HANDLE_CL_SVM;
 	block->memory = BI_MEMORY_UNIFIED;

@@ -116,12 +116,17 @@ static bool is_last_reference(const struct bi__opencl_spare *spare)
 
 /*
  * Returns true if the work of the queue has ended and none of it failed. Enqueues the marker `end` once the caller has
- * no reference, because only then no more work can follow.
+ * no reference, because only then no more work can follow. A marker that failed does not show that the work before it
+ * has ended, so a new one takes its place.
  */
 static bool has_ended(struct bi__opencl_spare *spare)
 {
 	int done = 0;
 
+	if (spare->end && bi__opencl_poll((uintptr_t)spare->end, 0, &done, NULL)) {
+		bi__cl->ReleaseEvent(spare->end);
+		spare->end = NULL;
+	}
 	if (!spare->end && (!is_last_reference(spare) || enqueue_marker(spare->queue, &spare->end, NULL)))
 		spare->end = NULL;
 	return spare->end && !bi__opencl_poll((uintptr_t)spare->end, 0, &done, NULL) && done;

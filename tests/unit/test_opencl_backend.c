@@ -742,6 +742,12 @@ static void test_adopt_svm(void **unused)
 	read_block(&opened, &block, back);
 	assert_memory_equal(back, bytes, sizeof(back));
 	backend->memory.free(&opened.state, &block);
+	/* A driver before OpenCL 2.0 has no answer to the query. */
+	layer.arm("clGetMemObjectInfo", 1, CL_INVALID_VALUE);
+	FAILS(BI_EUNSUPPORTED, "the driver has no shared virtual memory",
+	      backend->memory.adopt(&opened.state, &foreign, &block, &error));
+	layer.arm("clGetMemObjectInfo", 1, CL_OUT_OF_RESOURCES);
+	FAILS(BI_ENOMEM, "clGetMemObjectInfo", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	foreign.handle = (uintptr_t)plain;
 	FAILS(BI_EINVAL, "no SVM pointer", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	bi__cl->SVMFree(context, shared);
@@ -1456,6 +1462,27 @@ static void check_directory_of_others(const char *directory, const char *path)
 	copy_with_cache(directory, 0, 1);
 }
 
+/* A program that would not be read is not written. */
+static void check_large_program(const char *directory)
+{
+	const size_t nbytes = (64 << 20) + 1;
+	char path[400], *bytes = calloc(1, nbytes);
+	size_t kept = 0;
+	void *program;
+
+	assert_non_null(bytes);
+	snprintf(path, sizeof(path), "%s/opencl-%016x.bin", directory, 1);
+	bi__opencl_cache_write(directory, 1, bytes, nbytes);
+	assert_int_equal(access(path, F_OK), -1);
+	bi__opencl_cache_write(directory, 1, bytes, nbytes - 1);
+	program = bi__opencl_cache_read(directory, 1, &kept);
+	assert_non_null(program);
+	assert_int_equal(kept, nbytes - 1);
+	assert_int_equal(unlink(path), 0);
+	free(program);
+	free(bytes);
+}
+
 static void test_program_files(void **unused)
 {
 	char parent[] = "/tmp/bi-test-XXXXXX", directory[64], path[400];
@@ -1471,6 +1498,7 @@ static void test_program_files(void **unused)
 	check_private(directory, path);
 	check_damaged_files(directory, path);
 	check_directory_of_others(directory, path);
+	check_large_program(directory);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(directory), 0);
 	assert_int_equal(rmdir(parent), 0);
@@ -1686,6 +1714,51 @@ static void test_queues_are_kept(void **unused)
 	(void)unused;
 	check_kept_queues(0);
 	check_kept_queues(1);
+}
+
+/*
+ * The queue of a closed stream whose work failed is used again once that work has ended. Events of commands that fail
+ * are kept, as in test_failed_event.
+ */
+static void check_queue_of_failed_work(int out_of_order)
+{
+	struct bi__queue failed = { .out_of_order = out_of_order }, later = failed;
+	cl_event event, after = NULL;
+	struct opened opened;
+	int is_reused = 0;
+
+	open_default(&opened);
+	if (is_synchronous(&opened)) {
+		close_opened(&opened);
+		return;
+	}
+	event = user_event(&opened);
+	OK(backend->order.stream_open(&opened.state, &failed, &error));
+	assert_int_equal(bi__cl->EnqueueBarrierWithWaitList((cl_command_queue)failed.native, 1, &event, &after),
+			 CL_SUCCESS);
+	backend->order.stream_close(&failed);
+	OK(backend->order.stream_open(&opened.state, &later, &error)); /* marks the end of the failed work */
+	assert_true(later.native != failed.native);
+	backend->order.stream_close(&later);
+	assert_int_equal(driver()->clSetUserEventStatus(event, -5), CL_SUCCESS);
+	for (int i = 0; i < 1000 && !is_reused; i++) {
+		later = (struct bi__queue){ .out_of_order = out_of_order };
+		OK(backend->order.stream_open(&opened.state, &later, &error));
+		is_reused = later.native == failed.native;
+		backend->order.stream_close(&later);
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	}
+	assert_true(is_reused);
+	backend->order.event_release((uintptr_t)event);
+	backend->order.event_release((uintptr_t)after);
+	close_opened(&opened);
+}
+
+static void test_queues_of_failed_work(void **unused)
+{
+	(void)unused;
+	check_queue_of_failed_work(0);
+	check_queue_of_failed_work(1);
 }
 
 /* Wraps an out-of-order queue of which the stream has the only reference then. */
@@ -2059,6 +2132,7 @@ int main(void)
 		cmocka_unit_test(test_program_files),
 		cmocka_unit_test(test_queues),
 		cmocka_unit_test(test_queues_are_kept),
+		cmocka_unit_test(test_queues_of_failed_work),
 		cmocka_unit_test(test_last_reference_to_an_out_of_order_queue),
 		cmocka_unit_test(test_order_across_queues),
 		cmocka_unit_test(test_wait_holds_back),
