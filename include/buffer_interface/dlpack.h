@@ -100,14 +100,16 @@ BI_API struct bi_dl_device bi_dlpack_device(const struct bi_view *view);
 /*
  * Makes a tensor that holds a reference to the view. Its deleter, called on any thread, releases the reference.
  * `flags`: BI_DL_COPIED if the caller made a copy for this export, otherwise 0. The function adds BI_DL_READONLY and
- * BI_DL_PADDED where they apply. Errors as bi_dlpack_describe, but elements of less than a byte are accepted. Owned.
+ * BI_DL_PADDED where they apply. Errors as bi_dlpack_describe, but elements of less than a byte are accepted.
+ * BI_EINVAL: `flags` has other bits. Owned.
  */
 BI_API int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_managed_versioned **out,
 			    struct bi_error *err);
 /*
  * Makes a tensor like bi_dlpack_export, but without version and flags. Errors as bi_dlpack_describe. BI_EREADONLY: the
  * view is read-only, and `flags` lacks BI_DL_READONLY; such a tensor cannot say that it is read-only [D3]. The caller
- * sets BI_DL_READONLY for a view that is read-only only because it was imported from such a tensor [E8]. Owned.
+ * sets BI_DL_READONLY for a view that is read-only only because it was imported from such a tensor [E8]. BI_DL_COPIED
+ * has no effect. BI_EINVAL: `flags` has other bits. Owned.
  */
 BI_API int bi_dlpack_export_unversioned(const struct bi_view *view, uint64_t flags, struct bi_dl_managed **out,
 					struct bi_error *err);

@@ -8,7 +8,7 @@
 #include "common/view/view.h"
 #include "interop/place.h"
 
-static inline struct bi_dl_device device_of(const struct bi_view *view)
+struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 {
 	const struct bi_memory *memory = view->memory;
 	const struct bi__exported *exported = &memory->backend->exported[memory->block.memory];
@@ -19,11 +19,6 @@ static inline struct bi_dl_device device_of(const struct bi_view *view)
 	if (memory->backend->named_by_ordinal && !is_host && memory->block.memory != BI_MEMORY_UNIFIED)
 		device.device_id = memory->context->device.info->ordinal;
 	return device;
-}
-
-struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
-{
-	return device_of(view);
 }
 
 /* Fails with the message for an element type that DLPack does not have. */
@@ -51,7 +46,7 @@ static inline int put_place(const struct bi_view *view, struct bi_dl_tensor *out
 	int is_object = exported->form == BI__FORM_OBJECT;
 	size_t offset = block->origin + (size_t)view->offset;
 
-	out->device = device_of(view);
+	out->device = bi_dlpack_device(view);
 	if (view->is_empty) {
 		out->data = NULL;
 		out->byte_offset = 0;
@@ -148,6 +143,14 @@ struct bi_view *bi_dlpack_view_unversioned(const struct bi_dl_managed *tensor)
 	return tensor->deleter == delete_unversioned ? tensor->manager_ctx : NULL;
 }
 
+static int check_flags(uint64_t flags, uint64_t known, struct bi_error *err)
+{
+	if (!(flags & ~known))
+		return BI_OK;
+	return bi__fail(err, BI_EINVAL, "flags 0x%llx has other bits than 0x%llx", (unsigned long long)flags,
+			(unsigned long long)known);
+}
+
 static uint64_t flags_of(const struct bi_view *view, const struct bi_dl_tensor *tensor)
 {
 	return (view->flags & BI_VIEW_READONLY ? BI_DL_READONLY : 0) |
@@ -162,9 +165,9 @@ int bi_dlpack_export(const struct bi_view *view, uint64_t flags, struct bi_dl_ma
 
 	if (bi__check_out(out, view != NULL, "view is NULL", err))
 		return BI_EINVAL;
-	if (flags & ~(uint64_t)BI_DL_COPIED)
-		return bi__fail(err, BI_EINVAL, "flags 0x%llx has other bits than %d", (unsigned long long)flags,
-				BI_DL_COPIED);
+	rc = check_flags(flags, BI_DL_COPIED, err);
+	if (rc)
+		return rc;
 	made = malloc(sizeof(*made));
 	if (!made)
 		return bi__fail(err, BI_ENOMEM, "no memory to export a view of %d dimensions", view->ndim);
@@ -190,6 +193,9 @@ int bi_dlpack_export_unversioned(const struct bi_view *view, uint64_t flags, str
 
 	if (bi__check_out(out, view != NULL, "view is NULL", err))
 		return BI_EINVAL;
+	rc = check_flags(flags, BI_DL_COPIED | BI_DL_READONLY, err);
+	if (rc)
+		return rc;
 	if (view->flags & BI_VIEW_READONLY && !(flags & BI_DL_READONLY))
 		return bi__fail(err, BI_EREADONLY,
 				"the view is read-only, which a tensor without version cannot say [D3]");

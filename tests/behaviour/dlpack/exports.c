@@ -350,6 +350,12 @@ static void dlpack_arguments_of_exports(void **state)
 	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export(view, 0, NULL, &error));
 	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(NULL, 0, &plain, &error));
 	REFUSED_FOR(BI_EINVAL, "NULL", bi_dlpack_export_unversioned(view, 0, NULL, &error));
+	REFUSED_FOR(BI_EINVAL, "0x10", bi_dlpack_export(view, 16, &tensor, &error));
+	REFUSED_FOR(BI_EINVAL, "0x1 ", bi_dlpack_export(view, BI_DL_READONLY, &tensor, &error));
+	REFUSED_FOR(BI_EINVAL, "0x10", bi_dlpack_export_unversioned(view, 16, &plain, &error));
+	REFUSED_FOR(BI_EINVAL, "0x4 ", bi_dlpack_export_unversioned(view, BI_DL_PADDED, &plain, &error));
+	OK(bi_dlpack_export_unversioned(view, BI_DL_READONLY | BI_DL_COPIED, &plain, &error));
+	plain->deleter(plain);
 	bi_view_release(view);
 }
 
