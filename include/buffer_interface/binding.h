@@ -121,8 +121,9 @@ BI_API void bi_map_abandon(struct bi_map *map);
  *
  * Overwrites foreign->handle, foreign->nbytes and layout->offset with the derived values; a failure may leave some of
  * them changed.
- * BI_EBOUNDS, BI_EOVERFLOW: the range is not a range of addresses. BI_EINVAL: `data` is 0 although there are elements,
- * or the handle is a cl_mem, which has no address. Owned.
+ * BI_EBOUNDS, BI_EOVERFLOW: the range is not a range of addresses. BI_EINVAL: `data` is 0 although there are elements
+ * or the memory is not of the host (bi_view_empty makes an array without elements), or the handle is a cl_mem, which
+ * has no address. Owned.
  */
 BI_API int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign,
 			   struct bi_layout *layout, struct bi_view **out, struct bi_error *err);

@@ -209,7 +209,9 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 	if (foreign->kind != BI_HANDLE_HOST && context->device.backend == bi__registry_host())
 		return bi__fail(err, BI_EINVAL, "handle kind %d cannot be reached from the host", (int)foreign->kind);
 	if (!foreign->handle && (foreign->nbytes || foreign->kind != BI_HANDLE_HOST))
-		return bi__fail(err, BI_EINVAL, "handle is 0 but nbytes is %zu", foreign->nbytes);
+		return bi__fail(err, BI_EINVAL,
+				"handle is 0, which only host memory of 0 bytes may have, and nbytes is %zu",
+				foreign->nbytes);
 	if (foreign->stream && !bi__same_space(foreign->stream->context, context))
 		return bi__fail(err, BI_EINVAL, "stream belongs to another context than the memory");
 	if (foreign->event_count && !foreign->events)

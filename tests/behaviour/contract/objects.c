@@ -689,6 +689,11 @@ static void test_wrapped_around(void **state)
 	assert_int_equal(bi_memory_nbytes(bi_view_memory(view)), 0);
 	bi_view_release(view);
 	assert_int_equal(released, 2);
+	if (!strcmp(bi_context_device(fixture.context)->backend, "cuda")) {
+		foreign.kind = BI_HANDLE_CUDA;
+		REFUSED_FOR(BI_EINVAL, "handle is 0, which only host memory of 0 bytes may have",
+			    bi_view_wrap_at(fixture.context, 0, &foreign, &layout, &view, &error));
+	}
 	fixture.cases += 5;
 }
 
