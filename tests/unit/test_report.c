@@ -77,6 +77,21 @@ static void operations_are_in_the_order_in_which_they_were_done(void **state)
 	bi_context_release(context);
 }
 
+/* Drivers pad and cut names as they like. JSON is UTF-8. */
+static void a_name_that_is_not_utf8_is_replaced(void **state)
+{
+	struct bi_context *context = open_profiled(0);
+	char *report;
+
+	(void)state;
+	strcpy(context->own_info.name, "a\xff\"\\\x01\xc3\xa9\xc3");
+	OK(bi_context_report(context, &report, &error));
+	if (position_of(report, "\"name\": \"a\xef\xbf\xbd\\\"\\\\\\u0001\xc3\xa9\xef\xbf\xbd\",") < 0)
+		fail_msg("%s", report);
+	bi_report_free(report);
+	bi_context_release(context);
+}
+
 #ifndef _WIN32
 static int report_in_child(void *context)
 {
@@ -108,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_profiling_nothing_is_recorded),
 		cmocka_unit_test(operations_are_in_the_order_in_which_they_were_done),
+		cmocka_unit_test(a_name_that_is_not_utf8_is_replaced),
 #ifndef _WIN32
 		cmocka_unit_test(a_forked_child_reports_without_the_lock_of_the_pool),
 #endif

@@ -5,9 +5,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/backend/dispatch.h"
 #include "common/base/fork.h"
+#include "common/base/utf8.h"
 
 struct bi__report {
 	atomic_bool paused;
@@ -130,19 +132,23 @@ BI__PRINTF(2, 3) static void put(struct text *text, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Writes a JSON string. A name that comes from a driver may have any byte; bytes from 0x80 on are not checked. */
+/* Writes a JSON string. A name that comes from a driver may have any byte. One that is not UTF-8 becomes U+FFFD. */
 static void put_string(struct text *out, const char *string)
 {
+	const char *end = string + strlen(string);
+	size_t size;
+
 	put(out, "\"");
-	for (; *string; string++) {
+	for (; string < end; string += size ? size : 1) {
 		unsigned char c = (unsigned char)*string;
 
+		size = bi__utf8_size(string, end);
 		if (c == '"' || c == '\\')
 			put(out, "\\%c", c);
 		else if (c < 0x20)
 			put(out, "\\u%04x", c);
 		else
-			put(out, "%c", c);
+			put(out, "%.*s", size ? (int)size : 3, size ? string : "\xef\xbf\xbd");
 	}
 	put(out, "\"");
 }
