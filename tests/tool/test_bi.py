@@ -579,6 +579,7 @@ class BadUsageTest(BiTest):
 
     def test_options(self):
         self.refuse_view("did you mean '--slice'", "--slise", "1")
+        self.refuse_view("unknown option '--slise=1'; did you mean '--slice'", "--slise=1")
         self.refuse_view("lacks its value", "--slice")
         self.refuse_view("lacks its value FILE; a value that begins with -- is given by --profile=--json", "--profile", "--json")
         self.refuse_view("unknown option '-xjson'; did you mean '--json'", "-xjson")
@@ -594,6 +595,13 @@ class BadUsageTest(BiTest):
         self.refuse(USAGE, "unknown command", "frobnicate")
         self.refuse(USAGE, "unknown option", "--frobnicate")
         self.assertEqual(self.bi().returncode, USAGE)
+
+    def test_long_texts_are_cut_between_characters(self):
+        for text in ["a" + 40 * "\xe9", 40 * "\xe9", "ab" + 40 * "\u20ac"]:
+            self.assertNotIn("?", self.refuse_view("is expected at", "--slice", text))
+            self.assertNotIn("?", self.refuse(USAGE, "goes with --plan", "show", self.input, "--device", text))
+            self.assertNotIn("?", self.refuse(FAILURE, "cannot use the directory", "copy", self.input,
+                                              text * 2 + "/out.npy", "--device", "host"))
 
     def test_double_dash(self):
         self.write("-in.npy", saved(np.arange(3)))
@@ -713,6 +721,9 @@ class OtherCommandsTest(BiTest):
             self.assertLessEqual(max(map(len, text.splitlines())), 80)
             self.assertEqual(self.succeed("help", command).stdout.decode(), text)
         self.assertEqual(self.succeed("help").stdout, self.succeed("--help").stdout)
+        for word in ["help", "--help", "-h"]:
+            self.assertEqual(self.succeed("help", word).stdout, self.succeed("--help").stdout)
+        self.refuse(USAGE, "unknown command '--version'", "help", "--version")
         self.refuse(USAGE, "unknown command 'cpoy'; did you mean 'copy'", "help", "cpoy")
         self.refuse(USAGE, "unexpected argument 'extra'", "help", "copy", "extra")
         self.refuse(USAGE, "unexpected argument 'extra'", "--help", "extra")

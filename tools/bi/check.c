@@ -114,7 +114,8 @@ static int choose_named(struct run *run, const char *names)
 	wrong = split_names(run);
 	if (!wrong)
 		return EXIT_CODE_OK;
-	say("check: --%s is \"%.200s\"; %s", run->report.is_consumer ? "consumer" : "producer", names, wrong);
+	say("check: --%s is \"%.*s\"; %s", run->report.is_consumer ? "consumer" : "producer",
+	    text_fit(names, strlen(names), 200), names, wrong);
 	return EXIT_CODE_USAGE;
 }
 

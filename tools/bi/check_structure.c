@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "text.h"
+
 #define MOST_PAGES 4096
 #define MOST_DESCR 65536 /* bytes (B-28) */
 
@@ -275,7 +277,7 @@ static int judge_descr(const struct bi_exchange *x)
 	if (!view && strstr(err.message, "no type has this kind and size"))
 		judge_skip("B-28", "the library does not know the type: %s", err.message);
 	else if (!view)
-		judge(rule, 0, "descr is %.80s: %s", x->descr, err.message);
+		judge(rule, 0, "descr is %.*s: %s", text_fit(x->descr, strlen(x->descr), 80), x->descr, err.message);
 	if (view || rule[3] == '9')
 		judge("B-28", 1, "%s", "");
 	if (view)

@@ -44,7 +44,8 @@ int fail_about(struct bi_error *err, const char *about)
 	char message[sizeof(err->message)];
 
 	memcpy(message, err->message, sizeof(message));
-	snprintf(err->message, sizeof(err->message), "%.60s: %.190s", about, message);
+	snprintf(err->message, sizeof(err->message), "%.*s: %.*s", text_fit(about, strlen(about), 60), about,
+		 text_fit(message, strlen(message), 190), message);
 	return err->status;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "text.h"
 #ifdef _WIN32
 #include "posix.h"
 #endif
@@ -163,8 +164,9 @@ static int cannot_create(const char *target, struct bi_error *err)
 	int exists = folder && !stat(folder, &info) && S_ISDIR(info.st_mode);
 
 	/* The reason follows, and the caller adds the path, so a long folder is cut. */
-	snprintf(what, sizeof(what), "cannot %s the directory %.100s%s", exists ? "create a file in" : "use",
-		 folder ? folder : "of this path", folder && strlen(folder) > 100 ? "…" : "");
+	snprintf(what, sizeof(what), "cannot %s the directory %.*s%s", exists ? "create a file in" : "use",
+		 folder ? text_fit(folder, strlen(folder), 100) : 100, folder ? folder : "of this path",
+		 folder && strlen(folder) > 100 ? "…" : "");
 	errno = code;
 	fail_errno(err, what);
 	free(folder);

@@ -6,12 +6,14 @@
 
 #include "fail.h"
 #include "scan.h"
+#include "text.h"
 
 static int fail_unreadable(const struct scan *scan, const char *what, struct bi_error *err)
 {
 	if (scan->at == scan->end)
 		return fail(err, BI_EINVAL, "%s is expected at the end", what);
-	return fail(err, BI_EINVAL, "%s is expected at \"%.*s\"", what, scan_shown(scan), scan->at);
+	return fail(err, BI_EINVAL, "%s is expected at \"%.*s\"", what,
+		    text_fit(scan->at, (size_t)(scan->end - scan->at), 24), scan->at);
 }
 
 static int fail_too_large(const char *text, int length, int64_t limit, struct bi_error *err)
@@ -180,7 +182,8 @@ static int fail_option(struct bi_error *err, const char *name, const char *value
 	char about[64];
 
 	if (value)
-		snprintf(about, sizeof(about), "%s \"%.24s%s\"", name, value, strlen(value) > 24 ? "…" : "");
+		snprintf(about, sizeof(about), "%s \"%.*s%s\"", name, text_fit(value, strlen(value), 24), value,
+			 strlen(value) > 24 ? "…" : "");
 	return fail_about(err, value ? about : name);
 }
 

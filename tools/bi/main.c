@@ -47,14 +47,14 @@ static const char *command_name(const void *table, int index)
 	return list[index] ? list[index]->name : NULL;
 }
 
-static int unknown_command(const char *word)
+static int unknown(const char *kind, const char *word)
 {
 	const char *close = closest_name(word, command_name, commands);
 
 	if (close)
-		say("unknown %s '%s'; did you mean '%s'?", *word == '-' ? "option" : "command", word, close);
+		say("unknown %s '%s'; did you mean '%s'?", kind, word, close);
 	else
-		say("unknown %s '%s'", *word == '-' ? "option" : "command", word);
+		say("unknown %s '%s'", kind, word);
 	fputs("Try 'bi --help'.\n", stderr);
 	return EXIT_CODE_USAGE;
 }
@@ -72,16 +72,45 @@ static int run_command(const struct command *command, int count, char *const *wo
 	return EXIT_CODE_OK;
 }
 
+static const struct command *find_command(const char *word)
+{
+	const struct command *const *at = commands;
+
+	while (*at && strcmp(word, (*at)->name))
+		at++;
+	return *at;
+}
+
+static int is_help(const char *word)
+{
+	return !strcmp(word, "help") || !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+static int help_with(const char *word)
+{
+	const struct command *command = find_command(word);
+
+	if (command)
+		command_help(command, stdout);
+	else if (is_help(word))
+		print_help(stdout);
+	else
+		return unknown("command", word);
+	return EXIT_CODE_OK;
+}
+
 /* Returns the most words of a command line, "bi" included, whose second word is `first`. */
 static int most_words(const char *first)
 {
-	if (!strcmp(first, "--version") || !strcmp(first, "--help") || !strcmp(first, "-h"))
-		return 2;
-	return strcmp(first, "help") ? INT_MAX : 3;
+	if (!strcmp(first, "help"))
+		return 3;
+	return is_help(first) || !strcmp(first, "--version") ? 2 : INT_MAX;
 }
 
 static int run_words(int count, char *const *words)
 {
+	const struct command *command;
+
 	if (count < 2) {
 		print_help(stderr);
 		return EXIT_CODE_USAGE;
@@ -95,19 +124,12 @@ static int run_words(int count, char *const *words)
 		printf("bi %s\n", bi_version());
 		return EXIT_CODE_OK;
 	}
-	if (count > 2 && !strcmp(words[1], "help")) {
-		char option[] = "--help", *const swapped[] = { words[0], words[2], option };
-
-		return run_words(3, swapped);
-	}
-	if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h") || !strcmp(words[1], "help")) {
-		print_help(stdout);
-		return EXIT_CODE_OK;
-	}
-	for (const struct command *const *at = commands; *at; at++)
-		if (!strcmp(words[1], (*at)->name))
-			return run_command(*at, count - 2, words + 2);
-	return unknown_command(words[1]);
+	if (is_help(words[1]))
+		return help_with(count > 2 ? words[2] : words[1]);
+	command = find_command(words[1]);
+	if (!command)
+		return unknown(*words[1] == '-' ? "option" : "command", words[1]);
+	return run_command(command, count - 2, words + 2);
 }
 
 /* Flushes stdout. Returns `rc`, or EXIT_CODE_FAILURE if `rc` is EXIT_CODE_OK and stdout could not be written. */

@@ -72,7 +72,11 @@ int usage(const struct command *command)
 
 static int fail_unknown_option(const struct command *command, const char *word)
 {
-	const char *close = closest_name(word + 2, option_name, command->options);
+	char name[LONGEST_NAME + 2];
+	const char *close;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	close = closest_name(name, option_name, command->options);
 
 	if (close)
 		say("%s: unknown option '%s'; did you mean '--%s'?", command->name, word, close);

@@ -81,8 +81,3 @@ int scan_word_length(const struct scan *scan)
 		at++;
 	return (int)(at - scan->at);
 }
-
-int scan_shown(const struct scan *scan)
-{
-	return scan->end - scan->at < 24 ? (int)(scan->end - scan->at) : 24;
-}

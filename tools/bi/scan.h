@@ -33,7 +33,4 @@ enum scan_number scan_integer(struct scan *scan, int64_t *value);
 /* Returns the length of the word at the cursor, with the signs before it. */
 int scan_word_length(const struct scan *scan);
 
-/* Returns the number of bytes that a message should quote, counted from the cursor. */
-int scan_shown(const struct scan *scan);
-
 #endif

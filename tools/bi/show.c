@@ -254,7 +254,8 @@ static int read_view(const struct invocation *invocation, struct shown *shown, i
 	int rc = BI_OK;
 
 	if (values[OPTION_DEVICE] && !values[OPTION_PLAN])
-		return fail(err, BI_EINVAL, "--device is \"%.24s\"; it goes with --plan", values[OPTION_DEVICE]);
+		return fail(err, BI_EINVAL, "--device is \"%.*s\"; it goes with --plan",
+			    text_fit(values[OPTION_DEVICE], strlen(values[OPTION_DEVICE]), 24), values[OPTION_DEVICE]);
 	rc = invocation->arguments[0] ? read_file(invocation, shown, code, err)
 				      : read_layout(invocation, &shown->base, err);
 	if (rc != BI_OK)

@@ -26,6 +26,20 @@ void text_clean(char *text)
 	}
 }
 
+int text_fit(const char *text, size_t size, size_t most)
+{
+	size_t fit = 0, length;
+	uint32_t point;
+
+	for (; fit < size; fit += length) {
+		length = utf8_decode(text + fit, size - fit, &point);
+		length += !length;
+		if (fit + length > most)
+			break;
+	}
+	return (int)fit;
+}
+
 void text_print_cleaned(FILE *out, const char *text, size_t length)
 {
 	char *cleaned = calloc(length + 1, 1);

@@ -20,6 +20,10 @@ int text_close(FILE *stream, char **text, size_t *length);
  */
 void text_clean(char *text);
 
+/* Returns the number of bytes, at most `most`, of the whole characters at the beginning of the `size` bytes of a text.
+ */
+int text_fit(const char *text, size_t size, size_t most);
+
 /* Prints the first `length` bytes of a text, cleaned. Prints nothing if memory is missing. */
 void text_print_cleaned(FILE *out, const char *text, size_t length);
 
