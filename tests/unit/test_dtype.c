@@ -603,10 +603,10 @@ static void nesting_and_dimensions_are_bounded(void **state)
 	char *at;
 
 	(void)state;
-	write_nested(text, 32);
+	write_nested(text, 16);
 	assert_int_equal(bi_dtype_parse_descr(text, &dtype, NULL), BI_OK);
 	assert_int_equal(dtype.item_size, 1);
-	write_nested(text, 33);
+	write_nested(text, 17);
 	assert_refused(bi_dtype_parse_descr(text, &dtype, &err), BI_EDTYPE, &err);
 	memset(text, '[', sizeof(text) - 1);
 	assert_refused(bi_dtype_parse_descr(text, &dtype, &err), BI_EDTYPE, &err);
