@@ -36,7 +36,6 @@
 	X(MemGetInfo, cuMemGetInfo_v2, required, (size_t *free, size_t *total)) \
 	X(MemAlloc, cuMemAlloc_v2, required, (bi__cu_pointer *pointer, size_t nbytes)) \
 	X(MemFree, cuMemFree_v2, required, (bi__cu_pointer pointer)) \
-	X(MemAllocAsync, cuMemAllocAsync, optional, (bi__cu_pointer *pointer, size_t nbytes, bi__cu_stream stream)) \
 	X(MemFreeAsync, cuMemFreeAsync, optional, (bi__cu_pointer pointer, bi__cu_stream stream)) \
 	X(MemAllocFromPoolAsync, cuMemAllocFromPoolAsync, optional, \
 	  (bi__cu_pointer *pointer, size_t nbytes, bi__cu_pool pool, bi__cu_stream stream)) \

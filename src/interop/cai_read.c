@@ -6,6 +6,7 @@
 #include "common/base/checked.h"
 #include "common/layout/descr.h"
 #include "common/layout/dtype.h"
+#include "common/layout/layout.h"
 #include "interop/cai.h"
 #include "interop/place.h"
 
@@ -136,7 +137,9 @@ static int read_array(const struct bi_cai *cai, struct bi__cai_array *out, struc
 	rc = bi_layout_init(&out->layout, dtype, cai->ndim, cai->shape, cai->strides, 0, err);
 	if (rc)
 		return bi__cite(rc, "C11", err);
-	rc = bi__place_bytes(&out->layout, cai->data, &out->address, &out->nbytes, err);
+	rc = bi__layout_place(&out->layout, cai->data, &out->address, &out->nbytes, err);
+	if (!rc && !out->nbytes)
+		out->address = 0; /* of no memory, for bi__place_view */
 	return rc ? bi__cite(rc, rc == BI_EINVAL ? "C4" : "C11", err) : read_descr(cai, out, err);
 }
 

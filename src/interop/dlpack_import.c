@@ -4,6 +4,7 @@
 #include "common/base/sized.h"
 #include "common/base/checked.h"
 #include "common/backend/registry.h"
+#include "common/layout/layout.h"
 #include "common/runtime/memory.h"
 #include "buffer_interface/dlpack.h"
 #include "interop/place.h"
@@ -166,7 +167,7 @@ static int find_bytes(const struct import *import, struct bi_layout *layout, str
 		return bi__fail(err, BI_EINVAL, "data is NULL, but the array has elements [E7]");
 	if (!is_object && tensor->byte_offset <= UINT64_MAX - data)
 		return bi__cite(
-			bi__place_bytes(layout, data + tensor->byte_offset, &foreign->handle, &foreign->nbytes, err),
+			bi__layout_place(layout, data + tensor->byte_offset, &foreign->handle, &foreign->nbytes, err),
 			"E7", err);
 	foreign->handle = (uintptr_t)data;
 	if (is_object && tensor->byte_offset <= INT64_MAX)

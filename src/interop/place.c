@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/backend/dispatch.h"
-#include "common/layout/layout.h"
 #include "common/runtime/memory.h"
 
 /* Returns the length of the message without the rule number at its end, such as " [C15]". */
@@ -27,15 +26,6 @@ void bi__cite_failure(const char *rule, struct bi_error *err)
 	if (length > last)
 		length = last;
 	snprintf(err->message + length, sizeof(err->message) - length, " [%s]", rule);
-}
-
-int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err)
-{
-	int rc = bi__layout_place(layout, data, address, nbytes, err);
-
-	if (!rc && !*nbytes)
-		*address = 0;
-	return rc;
 }
 
 /* Makes a view of a new memory of 0 bytes, for a producer that gave no handle and no bytes. */

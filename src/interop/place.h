@@ -6,14 +6,6 @@
 #include "common/view/view.h"
 
 /*
- * Computes the addresses that a layout of offset 0 covers if its element [0, ..., 0] is at `data`: *nbytes bytes that
- * begin at *address. Sets the layout's offset so that it counts from *address. If the layout covers no byte, *address
- * and *nbytes become 0. Returns BI_EINVAL if `data` is 0 and a byte is covered. Returns BI_EBOUNDS or BI_EOVERFLOW if
- * the bytes do not fit into the address space.
- */
-int bi__place_bytes(struct bi_layout *layout, uint64_t data, uintptr_t *address, size_t *nbytes, struct bi_error *err);
-
-/*
  * Makes a view of foreign memory as bi__view_wrap does. Also accepts memory with neither handle nor bytes, for which no
  * driver is called. If `rule` is not NULL, the message ends with it when wrapping fails with BI_EINVAL or BI_EBOUNDS.
  */

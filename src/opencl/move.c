@@ -128,9 +128,8 @@ static int enqueue_native(const struct bi__opencl_job *job, struct native *nativ
 {
 	const void *places[] = { &native->linked[0], &native->linked[1] };
 
-	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->queue, run_native, native, sizeof(*native), count,
-							count ? buffers : NULL, count ? places : NULL, after != NULL,
-							after, event),
+	return bi__cl_check(bi__cl->EnqueueNativeKernel(job->queue, run_native, native, sizeof(*native), count, buffers,
+							places, after != NULL, after, event),
 			    "clEnqueueNativeKernel", err);
 }
 
@@ -232,7 +231,6 @@ static int copy_native(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	const struct bi__block *dst = job->dst->block, *src = job->src->block;
 	struct native native = { .immediate = job->src->immediate != 0, .plan = *job->plan };
-	const struct bi__block *linked;
 	cl_mem buffer;
 
 	if (native.immediate)
@@ -240,9 +238,8 @@ static int copy_native(const struct bi__opencl_job *job, struct bi_error *err)
 	if (dst && src && dst->cookie != src->cookie)
 		return dst->private_host && src->private_host ? copy_linked(job, &native, err)
 							      : copy_mapped(job, &native, err);
-	linked = link_buffer(job, &native);
-	buffer = linked ? (cl_mem)linked->cookie : NULL;
-	return enqueue_native(job, &native, &buffer, linked != NULL, NULL, job->event, err);
+	buffer = (cl_mem)link_buffer(job, &native)->cookie;
+	return enqueue_native(job, &native, &buffer, 1, NULL, job->event, err);
 }
 
 /* Returns true if the items of the destination are adjacent and the driver's fill command accepts the item. */

@@ -115,7 +115,7 @@ static bool is_last_reference(const struct bi__opencl_spare *spare)
 }
 
 /*
- * Returns true if the work of the queue has ended and none of it failed. Enqueues the marker `end` once the caller has
+ * Returns true if the work of the queue has ended. Enqueues the marker `end` once the caller has
  * no reference, because only then no more work can follow. A marker that failed does not show that the work before it
  * has ended, so a new one takes its place.
  */
@@ -282,7 +282,7 @@ int bi__opencl_record(struct bi__queue *queue, uintptr_t *event, struct bi_error
 
 int bi__opencl_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err)
 {
-	return event ? enqueue_wait(queue, (cl_event)event, err) : BI_OK;
+	return enqueue_wait(queue, (cl_event)event, err);
 }
 
 int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
@@ -291,8 +291,6 @@ int bi__opencl_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 	cl_int waited = CL_SUCCESS, status, code;
 
 	*done = 1;
-	if (!event)
-		return BI_OK;
 	if (block)
 		waited = bi__cl->WaitForEvents(1, &handle);
 	if (block && waited == CL_SUCCESS)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/layout/layout.h"
 #include "layout_reference.h"
 
 static void naive_permute(struct reference *ref, const int *axes)
@@ -519,6 +520,31 @@ static void layouts_filled_wrongly_are_refused(void **state)
 	}
 }
 
+static void a_layout_has_a_place_in_the_address_space(void **state)
+{
+	struct bi_layout layout = make("<f4", 2, (int64_t[]){ 3, 4 }, (int64_t[]){ -100, 8 }, 0);
+	struct bi_error err;
+	uintptr_t address;
+	size_t nbytes;
+
+	(void)state;
+	assert_int_equal(bi__layout_place(&layout, 10000, &address, &nbytes, NULL), BI_OK);
+	assert_int_equal(address, 9800);
+	assert_int_equal(nbytes, 200 + 24 + 4);
+	assert_int_equal(layout.offset, 200);
+	layout = MAKE("<f4", 0, 0);
+	assert_int_equal(bi__layout_place(&layout, 0, &address, &nbytes, NULL), BI_OK);
+	assert_int_equal(address, 0);
+	assert_int_equal(nbytes, 0);
+	layout = make("<f4", 1, (int64_t[]){ 4 }, (int64_t[]){ -100 }, 0);
+	assert_refused(bi__layout_place(&layout, 0, &address, &nbytes, &err), BI_EINVAL, &err);
+	assert_refused(bi__layout_place(&layout, 299, &address, &nbytes, &err), BI_EBOUNDS, &err);
+	assert_int_equal(bi__layout_place(&layout, 300, &address, &nbytes, NULL), BI_OK);
+	assert_int_equal(address, 0);
+	layout = make("<f4", 1, (int64_t[]){ 4 }, (int64_t[]){ 100 }, 0);
+	assert_refused(bi__layout_place(&layout, UINT64_MAX - 100, &address, &nbytes, &err), BI_EBOUNDS, &err);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -536,6 +562,7 @@ int main(void)
 		cmocka_unit_test(equal_ignores_strides_that_nobody_steps_by),
 		cmocka_unit_test(contiguity_knows_two_orders),
 		cmocka_unit_test(element_refuses_what_is_outside),
+		cmocka_unit_test(a_layout_has_a_place_in_the_address_space),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

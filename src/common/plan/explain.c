@@ -104,7 +104,6 @@ static void write_public_plan(const struct bi__plan *plan, struct bi_plan *out)
 int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struct bi_plan *out, struct bi_error *err)
 {
 	struct bi__plan plan;
-	size_t bytes;
 	int rc;
 
 	if (!dst || !out)
@@ -114,7 +113,7 @@ int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struc
 		rc = bi__layout_check(src, err);
 	if (!rc && src)
 		rc = bi__plan_check(dst, src, err);
-	if (!rc && __builtin_add_overflow(bi_layout_nbytes(dst), 0, &bytes))
+	if (!rc && (uint64_t)bi_layout_nbytes(dst) > SIZE_MAX)
 		rc = bi__fail(err, BI_EBOUNDS, "the array has more bytes than an address of this machine");
 	if (rc)
 		return rc;

@@ -183,5 +183,5 @@ int bi_view_reinterpret(const struct bi_view *view, struct bi_dtype dtype, const
 	if (!rc)
 		rc = bi_layout_reinterpret(&layout, dtype, descr, err);
 	/* The caller's descr is not in a struct bi__text, so bi__view_make copies it. */
-	return rc ? rc : make_derived(view, &layout, descr ? NULL : bi__view_text(view), 0, out, err);
+	return rc ? rc : make_derived(view, &layout, NULL, 0, out, err);
 }

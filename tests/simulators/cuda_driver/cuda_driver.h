@@ -18,6 +18,7 @@
 	  (bi__cu_device device, unsigned *flags, int *active)) \
 	X(DevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, required, (bi__cu_device device)) \
 	X(PointerGetAttribute, cuPointerGetAttribute, required, (void *value, unsigned what, bi__cu_pointer pointer)) \
+	X(MemAllocAsync, cuMemAllocAsync, optional, (bi__cu_pointer *pointer, size_t nbytes, bi__cu_stream stream)) \
 	X(MemHostRegister, cuMemHostRegister_v2, required, (void *pointer, size_t nbytes, unsigned flags)) \
 	X(MemHostUnregister, cuMemHostUnregister, required, (void *pointer)) \
 	X(MemHostGetDevicePointer, cuMemHostGetDevicePointer_v2, required, \
