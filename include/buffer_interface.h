@@ -136,7 +136,7 @@ enum bi_status {
  */
 struct bi_error {
 	int status;                     /* enum bi_status */
-	int vendor;                     /* the driver's own code, 0 if no driver was involved */
+	int vendor;                     /* the driver's own code, or an errno of the system; 0 if there is none */
 	char message[256];              /* one sentence without a newline; cut if it is too long */
 };
 
