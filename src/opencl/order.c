@@ -115,9 +115,9 @@ static bool is_last_reference(const struct bi__opencl_spare *spare)
 }
 
 /*
- * Returns true if the work of the queue has ended. Enqueues the marker `end` once the caller has
- * no reference, because only then no more work can follow. A marker that failed does not show that the work before it
- * has ended, so a new one takes its place.
+ * Returns true if the work of the queue has ended. Enqueues the marker `end` once the caller has no reference, because
+ * only then no more work can follow. A marker that failed does not show that the work before it has ended, so a new one
+ * takes its place.
  */
 static bool has_ended(struct bi__opencl_spare *spare)
 {
