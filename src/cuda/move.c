@@ -184,11 +184,9 @@ static int run_short_read(struct bi__cuda_job *job, uintptr_t *event, struct bi_
 {
 	char *to = (char *)(uintptr_t)job->dst->host + job->plan->dst_offset;
 	struct bi__cuda_event *read = NULL;
-	int rc = bi__cuda_refuse_capture(job->queue, "pageable host memory is not copied", err);
+	int rc = bi__cuda_read(job->queue, to, bi__cuda_address(job->src, job->plan->src_offset), job->plan->unit,
+			       &read, err);
 
-	if (!rc)
-		rc = bi__cuda_read(job->queue, to, bi__cuda_address(job->src, job->plan->src_offset), job->plan->unit,
-				   &read, err);
 	*event = (uintptr_t)read;
 	return rc || read ? rc : run_job(job, err);
 }

@@ -303,6 +303,13 @@ static int check_member_locked(struct bi_memory *memory, uint64_t id, struct bi_
 	if (id && memory->order.unrecorded)
 		return bi__fail(err, BI_ECAPTURE,
 				"the end of earlier work is not recorded yet, and cannot be in a graph");
+	/* The call waits for the copy, and the caller may free the bytes before the graph is launched. */
+	if (id && memory->borrowed)
+		return bi__fail(
+			err, BI_ECAPTURE,
+			"the stream is being captured into a graph (capture %llu), which cannot use bytes that are "
+			"borrowed for one call: wrap the bytes and use bi_copy",
+			(unsigned long long)id);
 	if (memory->home && !(memory->flags & BI_WRAP_UNORDERED))
 		rc = bi__stream_capture(memory->home, &home_id, err);
 	if (rc)

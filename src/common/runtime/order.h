@@ -46,10 +46,10 @@ static inline int bi__order_can_be_captured(const struct bi_stream *stream)
 
 /*
  * Checks the graph captures of a step on the stream, and notes in the memories whether the step is captured. `b` may be
- * NULL. Returns BI_ECAPTURE if the stream and the home streams do not all belong to the same capture or all to none, or
- * if a captured step would have to wait for pending work outside of its capture. The home stream of memory under row 26
- * is not checked. Other failures: BI_EFORK in a forked child, BI_EPRODUCER if such work has failed, and those of the
- * driver.
+ * NULL. Returns BI_ECAPTURE if the stream and the home streams do not all belong to the same capture or all to none, if
+ * a captured step would use borrowed memory, or if it would have to wait for pending work outside of its capture. The
+ * home stream of memory under row 26 is not checked. Other failures: BI_EFORK in a forked child, BI_EPRODUCER if such
+ * work has failed, and those of the driver.
  */
 int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a, struct bi_memory *b,
 				   struct bi_error *err);

@@ -213,8 +213,9 @@ static void row_27_what_needs_more_is_refused(void **state)
 {
 	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER);
 	struct bi_view *view = at_home_on(home, 1);
-	struct bi_view *low = slice(view, 0, 4000, 1), *high = slice(view, 64, 4000, 1);
-	unsigned char bytes[ARRAY_BYTES] = { 0 }, byte;
+	struct bi_view *low = slice(view, 0, 4000, 1), *high = slice(view, 64, 4000, 1), *odd = slice(view, 1, 2000, 2);
+	struct bi_view *host = wrap(PLACE_HOST, 5, nobody);
+	unsigned char *bytes = bi_view_host_pointer(host);
 	const int64_t zero[] = { 0 };
 	struct bi_map *map;
 	uint64_t before;
@@ -226,9 +227,11 @@ static void row_27_what_needs_more_is_refused(void **state)
 	REFUSED(BI_ECAPTURE, bi_copy(high, low, NULL, &error));
 	REFUSED(BI_ECAPTURE, bi_view_map(view, BI_MAP_READ, &map, &error));
 	REFUSED(BI_ECAPTURE, bi_view_map(view, BI_MAP_WRITE | BI_MAP_DISCARD, &map, &error));
-	REFUSED(BI_ECAPTURE, bi_view_get_element(view, zero, &byte, &error));
-	REFUSED(BI_ECAPTURE, bi_view_read(view, bytes, sizeof(bytes), &error));
-	REFUSED(BI_ECAPTURE, bi_view_write(view, bytes, sizeof(bytes), &error));
+	REFUSED(BI_ECAPTURE, bi_view_get_element(view, zero, bytes, &error));
+	REFUSED(BI_ECAPTURE, bi_view_read(view, bytes, ARRAY_BYTES, &error));
+	REFUSED(BI_ECAPTURE, bi_view_read(odd, bytes, 2000, &error));
+	REFUSED(BI_ECAPTURE, bi_view_write(view, bytes, ARRAY_BYTES, &error));
+	REFUSED(BI_ECAPTURE, bi_view_write(odd, bytes, 2000, &error));
 	REFUSED(BI_ECAPTURE, bi_view_synchronize(view, &error));
 	MORE(enqueued(), before, 0);
 	fill(view, 3, NULL);
@@ -237,6 +240,8 @@ static void row_27_what_needs_more_is_refused(void **state)
 	copy(high, low, NULL);
 	finish_all();
 	assert_int_equal(value_of(view), 4);
+	bi_view_release(host);
+	bi_view_release(odd);
 	bi_view_release(low);
 	bi_view_release(high);
 	bi_view_release(view);
