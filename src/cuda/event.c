@@ -377,36 +377,35 @@ static void add_use(struct bi__cuda_event *event)
 	pthread_mutex_unlock(&shared->lock);
 }
 
-/* Returns queue->used. The first call takes an event for it. Returns NULL if none can be taken. */
-static struct bi__cuda_event *event_of_uses(struct bi__cuda_queue *queue)
-{
-	struct bi__cuda_shared *shared = queue->cuda->shared;
-	struct bi__cuda_event *event, *spare = NULL;
-
-	pthread_mutex_lock(&shared->lock);
-	event = queue->used;
-	pthread_mutex_unlock(&shared->lock);
-	if (event || take_event(shared, &spare, NULL))
-		return event;
-	pthread_mutex_lock(&shared->lock);
-	event = queue->used;
-	if (!event)
-		queue->used = event = spare;
-	pthread_mutex_unlock(&shared->lock);
-	if (event != spare)
-		put_event(spare);
-	return event;
-}
-
 /*
  * Records queue->used behind all kernels on the queue. bi__cuda_shared.lock is not held, because the driver may wait if
  * the stream has no room for commands. The context must be current.
  */
 static int record_use(struct bi__cuda_queue *queue)
 {
-	const struct bi__cuda_event *event = event_of_uses(queue);
+	struct bi__cuda_shared *shared = queue->cuda->shared;
+	struct bi__cuda_event *event, *first;
+	int rc;
 
-	return event ? bi__cu_check(bi__cu->EventRecord(event->handle, queue->stream), "", NULL) : BI_ENOMEM;
+	pthread_mutex_lock(&shared->lock);
+	event = queue->used;
+	pthread_mutex_unlock(&shared->lock);
+	if (!event) {
+		/* Recorded before other threads can wait for it: the last record of an unused event may be in a
+		 * capture. */
+		rc = record_event(queue, &first, NULL);
+		if (rc)
+			return rc;
+		pthread_mutex_lock(&shared->lock);
+		event = queue->used;
+		if (!event)
+			queue->used = first;
+		pthread_mutex_unlock(&shared->lock);
+		if (!event)
+			return BI_OK;
+		put_event(first);
+	}
+	return bi__cu_check(bi__cu->EventRecord(event->handle, queue->stream), "", NULL);
 }
 
 /* Each use has an event, because the handle of a per-thread stream names another stream on each thread. */

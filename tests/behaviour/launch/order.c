@@ -350,6 +350,80 @@ static void row_37_a_program_is_released_beside_a_capture(void **state)
 	bi_view_release(out);
 }
 
+static struct bi_stream *wrap_new_stream(bi__cu_stream *made)
+{
+	struct bi_stream *stream;
+
+	assert_int_equal(cuda_driver()->StreamCreate(made, BI__CU_STREAM_NON_BLOCKING), 0);
+	OK(bi_stream_wrap(fixture.context, (uintptr_t)*made, NULL, NULL, &stream, &error));
+	return stream;
+}
+
+/* Returns the number of the first call of cuEventRecord in a launch on a stream that has not been used: 1 is the next.
+ */
+static uint64_t find_record(struct bi_kernel *kernel, const struct bi_view *in, const struct bi_view *out)
+{
+	struct cuda_sim_counts before;
+	bi__cu_stream made;
+	struct bi_stream *stream = wrap_new_stream(&made);
+	uint64_t nth = 1;
+
+	OK(bi_stream_join(stream, (struct bi_stream *[]){ bi_context_stream(fixture.context) }, 1, &error));
+	OK(bi_stream_synchronize(stream, &error));
+	cuda_sim()->count(&before);
+	spin(kernel, stream, in, out, 1);
+	while (strcmp(cuda_sim()->call_name(before.calls + nth), "cuEventRecord"))
+		nth++;
+	OK(bi_view_synchronize(in, &error));
+	OK(bi_view_synchronize(out, &error));
+	bi_stream_release(stream);
+	assert_int_equal(cuda_driver()->StreamDestroy(made), 0);
+	return nth;
+}
+
+/*
+ * The event behind the kernels of a stream was last used in a capture, and cannot be recorded. The release of the
+ * program does not wait for it, which would make a stream part of that capture.
+ */
+static void row_37_an_event_that_is_not_recorded_is_not_waited_for(void **state)
+{
+	struct bi_kernel *kernel;
+	struct bi_view *in, *out;
+	struct bi_stream *captured, *other, *stream;
+	bi__cu_stream handles[3];
+	bi__cu_graph graph;
+	uint64_t nth;
+	int pushed;
+
+	(void)state;
+	if (!is_cuda(fixture.context) || !cuda_sim())
+		return;
+	OK(bi_context_push_current(fixture.context, &pushed, &error));
+	kernel = get_kernel(fixture.context, "spin");
+	in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	captured = wrap_new_stream(&handles[0]);
+	other = wrap_new_stream(&handles[1]);
+	stream = wrap_new_stream(&handles[2]);
+	nth = find_record(kernel, in, out);
+	assert_int_equal(cuda_driver()->StreamBeginCapture(handles[0], BI__CU_CAPTURE_MODE_RELAXED), 0);
+	OK(bi_stream_join(other, &captured, 1, &error));
+	cuda_sim()->arm_from(nth, 2, BI__CU_ERROR_UNKNOWN);
+	spin(kernel, stream, in, out, 20000);
+	bi_kernel_release(kernel);
+	OK(bi_stream_join(captured, &other, 1, &error));
+	assert_int_equal(cuda_driver()->StreamEndCapture(handles[0], &graph), 0);
+	assert_int_equal(cuda_driver()->GraphDestroy(graph), 0);
+	bi_view_release(in);
+	bi_view_release(out);
+	bi_stream_release(captured);
+	bi_stream_release(other);
+	bi_stream_release(stream);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(cuda_driver()->StreamDestroy(handles[i]), 0);
+	bi_context_pop_current(fixture.context, pushed);
+}
+
 /* How the stream of the case was made. PER_THREAD is the per-thread default stream of CUDA. */
 enum which { CONTEXT_STREAM, OPENED, OPENED_AND_CLOSED, WRAPPED, WRAPPED_AND_CLOSED, PER_THREAD, STREAMS };
 
@@ -570,6 +644,7 @@ int order_group(void)
 		TEST(row_37_a_launch_is_captured),
 		TEST(row_37_a_launch_beside_a_capture_is_refused),
 		TEST(row_37_a_program_is_released_beside_a_capture),
+		TEST(row_37_an_event_that_is_not_recorded_is_not_waited_for),
 		TEST(row_37_a_release_waits_for_kernels_on_each_stream),
 	};
 
