@@ -79,8 +79,8 @@ struct bi__pool {
 
 /*
  * Released memories that pending work or a graph may still use, the oldest first. The list owns the memories and their
- * events, which hold no reference to the context. A deferred memory may hold a stream of its producer, and the stream
- * the context (docs/ordering.md, 35.5).
+ * events, which hold no reference to the context. A deferred memory may hold a stream of its producer or of its last
+ * work, and the stream the context (docs/ordering.md, 19.2, 35.5).
  */
 struct bi__retired {
 	pthread_mutex_t lock; /* guards the list */

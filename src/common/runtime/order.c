@@ -237,12 +237,26 @@ void bi__order_note_completion(struct bi_memory *memory, uint64_t epoch, bool ha
 	bi__fence_clear(&last_use);
 }
 
-/* Returns BI_EFORK if an end of work is unrecorded, and this is a forked child. Returns BI_EDRIVER for lost memory. */
+int bi__order_is_blocked(const struct bi_memory *memory)
+{
+	struct bi_stream *stream = memory->order.unrecorded;
+
+	return stream && (bi__stream_is_captured(stream) || (memory->home && bi__stream_is_captured(memory->home)));
+}
+
+/*
+ * If an end of work is unrecorded: returns BI_EFORK in a forked child, and BI_ECAPTURE if a capture forbids to record
+ * it. Returns BI_EDRIVER for lost memory.
+ */
 static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 {
 	const struct bi_stream *stream = memory->order.unrecorded;
 	int rc = stream ? bi__dispatch_alive(&stream->context->device, err) : BI_OK;
 
+	if (!rc && bi__order_is_blocked(memory))
+		rc = bi__fail(err, BI_ECAPTURE,
+			      "the end of earlier work is not recorded yet, and its stream or the home stream is being "
+			      "captured into a graph: call again after the capture");
 	if (!rc && memory->order.lost)
 		rc = bi__fail(err, BI_EDRIVER, "the driver failed; work on the memory may never be known to end");
 	return rc;
@@ -613,6 +627,9 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 
 	if (!stream || !bi__dispatch_is_alive(&stream->context->device))
 		return;
+	order->is_checked = false;
+	if (bi__order_is_blocked(memory))
+		return;
 	step = BI__STEP_ON(stream);
 	if (record_end_locked(memory, BI_ACCESS_READ_WRITE, &step, NULL) && bi__stream_finish(stream, NULL))
 		order->lost = true;
@@ -620,7 +637,6 @@ void bi__order_catch_up_locked(struct bi_memory *memory)
 		bi__order_end_host_use(memory, stream->context);
 	order->leftovers.streams[order->leftovers.streams[0] != NULL] = stream;
 	order->unrecorded = NULL;
-	order->is_checked = false;
 }
 
 int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err)
@@ -769,6 +785,7 @@ int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason rea
 	bi__order_catch_up_locked(memory);
 	rc = finish_last_use(memory, reason, err);
 	bi__fence_clear(&memory->order.last_use);
+	bi_stream_release(memory->order.unrecorded);
 	if (has_leftovers(&memory->order.leftovers))
 		release_leftovers(&memory->order.leftovers);
 	return rc;

@@ -56,8 +56,9 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 
 /*
  * Returns BI_EPRODUCER if an event of the first use has failed, or the last-use event has and only events report
- * failures (fails_by_event). Returns BI_EDRIVER if the memory is lost, and BI_EFORK if a forked child would have to
- * record the end of work. After a success, the next calls in the step query nothing until the step has added work.
+ * failures (fails_by_event). Returns BI_EDRIVER if the memory is lost, BI_EFORK if a forked child would have to record
+ * the end of work, and BI_ECAPTURE if a capture forbids to record it. After a success, the next calls in the step query
+ * nothing until the step has added work.
  */
 int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err);
 
@@ -114,9 +115,15 @@ int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, stru
 			      struct bi__fence end, struct bi_error *err);
 
 /*
+ * Returns 1 if the end of work is unrecorded, and a capture forbids to record it: one of the two streams would become a
+ * part of the capture of the other.
+ */
+int bi__order_is_blocked(const struct bi_memory *memory);
+
+/*
  * Records the end of work that could not be recorded when the work was enqueued. If the driver refuses again, blocks
  * the calling thread until the stream is empty (`failure`). If that fails too, the memory is lost. Does nothing in a
- * forked child.
+ * forked child, and while bi__order_is_blocked returns 1: then bi__order_check_failed_locked fails.
  */
 void bi__order_catch_up_locked(struct bi_memory *memory);
 

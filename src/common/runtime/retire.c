@@ -137,30 +137,24 @@ static int has_ended(const struct bi__fence *fence)
 	return rc ? rc == BI_EFORK : done;
 }
 
-/* Returns 1 if the stream is being captured, or a capture forbids its use. Returns 0 if the query fails otherwise. */
-static int is_captured(struct bi_stream *stream)
-{
-	uint64_t id;
-	int rc = bi__stream_capture(stream, &id, NULL);
-
-	return rc == BI_ECAPTURE || (rc == BI_OK && id != 0);
-}
-
 /*
- * Returns 1 if a graph prevents that the memory is destroyed or that an event is recorded for it. A graph may be
+ * Returns 1 if a graph prevents that the memory is destroyed or that an event is recorded for it. An end of work that a
+ * capture left unrecorded is recorded before the memory is destroyed or deferred for another reason. A graph may be
  * launched until the context closes, so own memory that the graph uses is kept until then. While a stream is captured,
  * no event can be recorded on it, and no memory can be freed in its order.
  */
 static int is_deferred(const struct bi_memory *memory)
 {
+	if (memory->order.unrecorded)
+		return bi__order_is_blocked(memory);
 	if (memory->own && memory->order.captured)
 		return 1;
 	if (memory->backend->synchronous)
 		return 0;
-	if (owes_producer(memory) && is_captured(memory->producer))
+	if (owes_producer(memory) && bi__stream_is_captured(memory->producer))
 		return 1;
 	return (has_work_to_await(memory) || owes_producer(memory) || (memory->own && memory->block.alloc_pending)) &&
-	       is_captured(memory->home);
+	       bi__stream_is_captured(memory->home);
 }
 
 /*
@@ -221,13 +215,18 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 		bi__memory_destroy(context, memory);
 }
 
-void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
+static void catch_up(struct bi_memory *memory)
 {
 	if (memory->order.unrecorded && bi__dispatch_is_alive(&memory->order.unrecorded->context->device)) {
 		bi__order_lock(memory, NULL);
 		bi__order_catch_up_locked(memory);
 		bi__order_unlock(memory, NULL);
 	}
+}
+
+void bi__memory_retire(struct bi_context *context, struct bi_memory *memory)
+{
+	catch_up(memory);
 	if (is_reusable(context, memory))
 		put_into_pool(context, memory);
 	else if (!is_end_unknown(context, memory))
@@ -310,6 +309,7 @@ static void reap_deferred(struct bi_context *context, struct bi_memory *memory, 
 {
 	if (how == BI__REAP_WAIT)
 		memory->order.captured = 0;
+	catch_up(memory);
 	if (how != BI__REAP_WAIT || !is_deferred(memory))
 		destroy_or_retire(context, memory);
 }
@@ -369,7 +369,7 @@ void bi__memory_await_retired(struct bi_stream *stream, size_t keep)
 
 	if (!bi__dispatch_is_alive(&context->device))
 		return;
-	if (is_captured(&context->stream) || (stream != &context->stream && is_captured(stream)))
+	if (bi__stream_is_captured(&context->stream) || (stream != &context->stream && bi__stream_is_captured(stream)))
 		return;
 	while (is_above(context, keep) && (memory = unlink_retired(context, BI__REAP_OLDEST)))
 		reap_one(context, memory, BI__REAP_OLDEST);

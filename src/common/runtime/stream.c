@@ -74,6 +74,14 @@ int bi__stream_finish(struct bi_stream *stream, struct bi_error *err)
 	return rc;
 }
 
+int bi__stream_is_captured(struct bi_stream *stream)
+{
+	uint64_t id;
+	int rc = bi__stream_capture(stream, &id, NULL);
+
+	return rc == BI_ECAPTURE || (rc == BI_OK && id != 0);
+}
+
 int bi__stream_refuse_capture(struct bi_stream *stream, const char *refusal, struct bi_error *err)
 {
 	uint64_t id;

@@ -54,6 +54,9 @@ static inline int bi__stream_capture(struct bi_stream *stream, uint64_t *id, str
 	return bi__dispatch_capture(&stream->context->device, &stream->queue, id, err);
 }
 
+/* Returns 1 if the stream is being captured, or a capture forbids its use. Returns 0 if the query fails otherwise. */
+int bi__stream_is_captured(struct bi_stream *stream);
+
 /* Returns BI_ECAPTURE if the stream is being captured. `refusal` ends the message, and says which act is refused. */
 int bi__stream_refuse_capture(struct bi_stream *stream, const char *refusal, struct bi_error *err);
 

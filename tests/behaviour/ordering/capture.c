@@ -746,6 +746,100 @@ static void row_35_rehome_in_a_capture(void **state)
 	bi_view_release(view);
 }
 
+/* ------------------------------------------------------------------------------------------- ends that are unrecorded
+ */
+
+/* Work on the stream whose end for the home of the memory is refused by the driver. */
+static void fill_without_an_end(struct bi_view *view, int value, struct bi_stream *stream)
+{
+	const unsigned char byte = (unsigned char)value;
+	unsigned found = 0, next;
+	uint64_t before = 0;
+
+	for (int i = 0; i < 2; i++) {
+		before = cuda_calls();
+		fill(view, 1, stream);
+	}
+	for (unsigned nth = 1; (next = cuda_find_call(before, "cuEventRecord", nth)) > 0; nth++)
+		found = next;
+	cuda_fail_call(found, BI__CU_ERROR_OUT_OF_MEMORY);
+	REFUSED(BI_ENOMEM, bi_fill(view, &byte, stream, &error));
+}
+
+/* The end is not recorded while one of the two streams is captured: the other one would take part in the capture. */
+static void end_in_a_capture(int of_home)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_stream *captured = of_home ? home : stream;
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+	atomic_int released = 0;
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .stream = home, .released = &released });
+	struct bi_view *other = at_home_on(home, 5);
+	const unsigned char three = 3;
+	uint64_t before;
+
+	fill_without_an_end(view, 2, stream);
+	begin_capture(captured, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	before = enqueued();
+	REFUSED(BI_ECAPTURE, bi_view_synchronize(view, &error));
+	REFUSED(BI_ECAPTURE, bi_view_export(view, 0, &exchange, &error));
+	REFUSED(BI_ECAPTURE, bi_view_export(view, BI_ACQUIRE_READY, &exchange, &error));
+	REFUSED(BI_ECAPTURE, bi_fill(view, &three, NULL, &error));
+	REFUSED(BI_ECAPTURE, bi_copy(other, view, NULL, &error));
+	REFUSED(BI_ECAPTURE, end_use(view, stream, &error));
+	bi_view_release(view);
+	trim_all();
+	MORE(enqueued(), before, 0);
+	assert_int_equal(released, 0);
+	end_and_drop(captured);
+	trim_all();
+	assert_int_equal(released, 1);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
+	bi_view_release(other);
+	clear_case();
+}
+
+static void row_27_an_end_is_recorded_after_the_capture(void **state)
+{
+	(void)state;
+	end_in_a_capture(1);
+	end_in_a_capture(0);
+}
+
+/* The same for host memory, which has no home: its event would be one of the capture and never be complete. */
+static void row_27_an_end_for_host_memory_is_recorded_after_the_capture(void **state)
+{
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	atomic_int released = 0;
+	struct bi_view *host;
+	unsigned found = 0;
+	uint64_t before;
+
+	(void)state;
+	bi_stream_handle(stream);
+	for (int i = 0; i < 2; i++) {
+		host = wrap(PLACE_HOST, 1, nobody);
+		before = cuda_calls();
+		hand_back(host, stream);
+		found = cuda_find_call(before, "cuEventRecord", 1);
+		bi_view_release(host);
+		finish_all();
+		trim_all();
+	}
+	host = wrap(PLACE_HOST, 1, (struct producer){ .released = &released });
+	cuda_fail_call(found, BI__CU_ERROR_OUT_OF_MEMORY);
+	REFUSED(BI_ENOMEM, end_use(host, stream, &error));
+	begin_capture(stream, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	REFUSED(BI_ECAPTURE, bi_view_synchronize(host, &error));
+	bi_view_release(host);
+	trim_all();
+	assert_int_equal(released, 0);
+	end_and_drop(stream);
+	finish_all();
+	trim_all();
+	assert_int_equal(released, 1);
+}
+
 /* --------------------------------------------------------------------------------- private memory and captures */
 
 /* An array of the library's that is read on another stream, behind a gate. */
@@ -928,6 +1022,8 @@ int capture_rows(void)
 		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
 		ROW(row_35_a_release_in_a_capture_is_put_off, NEED_CUDA),
 		ROW(row_35_rehome_in_a_capture, NEED_CUDA),
+		ROW(row_27_an_end_is_recorded_after_the_capture, NEED_CUDA | NEED_SIM),
+		ROW(row_27_an_end_for_host_memory_is_recorded_after_the_capture, NEED_CUDA | NEED_SIM),
 		ROW(row_38_work_elsewhere_ends_before_a_capture, NEED_CUDA | NEED_GATE),
 		ROW(row_21_synchronising_settles_work_before_a_capture, NEED_CUDA | NEED_GATE),
 		ROW(row_38_new_memory_in_a_capture, NEED_CUDA | NEED_GATE),

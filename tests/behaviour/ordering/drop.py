@@ -60,6 +60,7 @@ EXPLAINED = {
     "row_27_a_capture_elsewhere_is_not_disturbed": (12, IMPLIED + "; " + AHEAD),
     "row_27_a_use_without_a_wait_is_refused_at_its_end": (1, NOTHING),
     "row_27_a_wrapped_event_of_a_capture_brings_a_stream_in": (1, NOTHING),
+    "row_27_an_end_is_recorded_after_the_capture": (4, RETURNS),
     "row_27_events_and_joins": (1, NOTHING),
     "row_27_streams_of_one_capture": (6, IMPLIED),
     "row_27_what_needs_more_is_refused": (3, LEGS),
