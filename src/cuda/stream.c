@@ -169,13 +169,15 @@ static int check_capture_status(bi__cu_result code, unsigned status, struct bi_e
 int bi__cuda_find_capture(const struct bi__cuda_queue *queue, uint64_t *id, struct bi_error *err)
 {
 	unsigned status = BI__CU_CAPTURE_NONE;
+	bi__cu_result code;
 	uint64_t found = 0;
 	int rc;
 
 	if (bi__scope_recall(queue, id))
 		return BI_OK;
 	*id = 0;
-	rc = check_capture_status(query_capture(queue->stream, &status, &found), status, err);
+	code = query_capture(queue->stream, &status, &found);
+	rc = check_capture_status(code, status, err);
 	if (rc)
 		return rc;
 	if (status == BI__CU_CAPTURE_ACTIVE)
