@@ -259,12 +259,14 @@ int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t 
 }
 
 /*
- * Changes the home stream. If the new one cannot wait for the old one, nothing changes. From now on a consumer may
- * enqueue work on the new home stream without calling the library, so the memory is never idle again.
+ * Changes the home stream. If the new one cannot wait for the old one, or is in an invalid capture, nothing changes.
+ * From now on a consumer may enqueue work on the new home stream without calling the library, so the memory is never
+ * idle again.
  */
 static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
 	int is_idle = !memory->order.pending && !memory->order.last_use.context && !memory->order.first_use.count;
+	struct bi_stream *before = memory->home;
 	int rc = is_idle ? BI_OK : bi__order_check_capture_locked(home, memory, NULL, err);
 
 	if (!rc)
@@ -272,9 +274,13 @@ static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, st
 	if (rc)
 		return rc;
 	memory->home = home;
-	atomic_fetch_or(&memory->marks, BI__MARK_NAMED);
 	rc = bi__order_check_capture_locked(home, memory, NULL, err);
-	return rc ? rc : bi__order_end_locked(memory, home, err);
+	if (rc) {
+		memory->home = before;
+		return rc;
+	}
+	atomic_fetch_or(&memory->marks, BI__MARK_NAMED);
+	return bi__order_end_locked(memory, home, err);
 }
 
 int bi_view_switch_to_context_stream(const struct bi_view *view, struct bi_error *err)

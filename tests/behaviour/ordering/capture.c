@@ -746,6 +746,65 @@ static void row_35_rehome_in_a_capture(void **state)
 	bi_view_release(view);
 }
 
+/* Ends a capture that is invalid. */
+static void end_invalid_capture(const struct bi_stream *stream)
+{
+	bi__cu_graph graph;
+
+	cuda_enter(bi_stream_context(stream));
+	assert_int_not_equal(cuda_driver()->StreamEndCapture(cuda_stream_of(stream), &graph), BI__CU_SUCCESS);
+	cuda_leave();
+	setting.is_capturing = 0;
+}
+
+static void invalidate_capture(const struct bi_stream *stream)
+{
+	cuda_enter(bi_stream_context(stream));
+	assert_int_not_equal(cuda_driver()->StreamSynchronize(cuda_stream_of(stream)), BI__CU_SUCCESS);
+	cuda_leave();
+}
+
+/* Nothing is enqueued, also on another stream: its home would have to wait. */
+static void row_27_an_invalid_capture_is_refused(void **state)
+{
+	struct bi_stream *home = new_producer(BI_STREAM_IN_ORDER), *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_view *view = at_home_on(home, 1);
+	uint64_t before;
+
+	(void)state;
+	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	invalidate_capture(home);
+	before = enqueued();
+	REFUSED_FOR(BI_ECAPTURE, "invalidated", bi_fill(view, "x", NULL, &error));
+	REFUSED_FOR(BI_ECAPTURE, "invalidated", bi_fill(view, "x", stream, &error));
+	REFUSED_FOR(BI_ECAPTURE, "invalidated", bi_view_synchronize(view, &error));
+	MORE(enqueued(), before, 0);
+	end_invalid_capture(home);
+	fill(view, 2, stream);
+	finish_all();
+	assert_int_equal(value_of(view), 2);
+	bi_view_release(view);
+}
+
+/* Idle memory is not waited for, so the switch is refused when the context stream itself is looked at. */
+static void row_21_a_switch_to_an_invalid_capture_changes_nothing(void **state)
+{
+	struct bi_stream *producer = new_producer(BI_STREAM_IN_ORDER), *home = home_of(fixture.context);
+	struct bi_view *view = at_home_on(producer, 1);
+
+	(void)state;
+	expect_waits("synchronize", 1);
+	OK(bi_view_synchronize(view, &error));
+	begin_capture(home, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	invalidate_capture(home);
+	REFUSED(BI_ECAPTURE, bi_view_switch_to_context_stream(view, &error));
+	end_invalid_capture(home);
+	fill(view, 2, NULL);
+	assert_exported_stream(view, producer);
+	finish_all();
+	bi_view_release(view);
+}
+
 /* ------------------------------------------------------------------------------------------- ends that are unrecorded
  */
 
@@ -1022,6 +1081,8 @@ int capture_rows(void)
 		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
 		ROW(row_35_a_release_in_a_capture_is_put_off, NEED_CUDA),
 		ROW(row_35_rehome_in_a_capture, NEED_CUDA),
+		ROW(row_27_an_invalid_capture_is_refused, NEED_CUDA),
+		ROW(row_21_a_switch_to_an_invalid_capture_changes_nothing, NEED_CUDA),
 		ROW(row_27_an_end_is_recorded_after_the_capture, NEED_CUDA | NEED_SIM),
 		ROW(row_27_an_end_for_host_memory_is_recorded_after_the_capture, NEED_CUDA | NEED_SIM),
 		ROW(row_38_work_elsewhere_ends_before_a_capture, NEED_CUDA | NEED_GATE),
