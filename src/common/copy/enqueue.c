@@ -101,6 +101,10 @@ static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, s
 	if (rc)
 		return rc;
 	rc = bi__job_execute(job, stream, from ? &end : NULL, err);
+	/* A captured step fails in this way before it enqueues anything, or the capture is invalid: no graph uses the
+	 * memory. */
+	if (rc == BI_ECAPTURE && to->order.is_capturing)
+		return rc;
 	/* The end is recorded after a failure as well, because some commands may have been enqueued. */
 	end_rc = bi__order_end_copy_locked(to, from, stream, end, rc ? NULL : err);
 	if (from)

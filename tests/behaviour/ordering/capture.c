@@ -700,6 +700,25 @@ static void row_27_what_graphs_keep_is_not_in_the_way(void **state)
 	close_context(context, allocates_in_order() ? 0 : ARRAY_LENGTH(kept) + 1);
 }
 
+/* No graph uses memory of a copy that is refused, so it is let go as if there had been no capture. */
+static void row_27_what_is_refused_is_not_kept(void **state)
+{
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_view *view = allocate_in(context, BI_MEMORY_DEVICE), *host = allocate_in(context, BI_MEMORY_HOST);
+	struct bi_stream *home = home_of(context);
+
+	(void)state;
+	fill(view, 1, NULL);
+	finish_all();
+	begin_capture(home, BI__CU_CAPTURE_MODE_RELAXED);
+	REFUSED_FOR(BI_ECAPTURE, "pageable", bi_copy(view, host, NULL, &error));
+	REFUSED_FOR(BI_ECAPTURE, "pageable", bi_copy(host, view, NULL, &error));
+	end_and_drop(home);
+	bi_view_release(view);
+	bi_view_release(host);
+	assert_int_equal(reported(context, "retired"), 0);
+}
+
 /* Neither stream is brought into the other's capture, and the producer gets his memory back when it has ended. */
 static void rehomed_in_a_capture(int of_home)
 {
@@ -1078,6 +1097,7 @@ int capture_rows(void)
 		ROW(row_21_a_mapping_is_given_up_in_a_capture, NEED_CUDA),
 		ROW(row_21_a_mapping_asks_for_the_capture_again_under_the_lock, NEED_CUDA | NEED_COUNTS),
 		ROW(row_27_an_array_that_is_read_into_a_capture_is_given_up, NEED_CUDA),
+		ROW(row_27_what_is_refused_is_not_kept, NEED_CUDA),
 		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
 		ROW(row_35_a_release_in_a_capture_is_put_off, NEED_CUDA),
 		ROW(row_35_rehome_in_a_capture, NEED_CUDA),
