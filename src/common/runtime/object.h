@@ -258,7 +258,7 @@ struct bi__pool_links {
 /* Guarded by the lock of the retired list while the memory is in that list. */
 struct bi__retirement {
 	struct bi_memory *next; /* the next newer memory in the list */
-	uintptr_t event; /* the end of all work on the memory; 0 if is_deferred */
+	uintptr_t event; /* the end of all work on the memory. If is_deferred: that of captured host memory, or 0 */
 	bool is_deferred; /* a graph uses the memory, or a stream is captured on which the release must enqueue */
 };
 

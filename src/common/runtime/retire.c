@@ -188,6 +188,21 @@ static int is_end_unknown(const struct bi_context *context, const struct bi_memo
 	return memory->order.lost && !bi__dispatch_is_lost(&context->device);
 }
 
+/*
+ * Takes the last-use event of captured host memory, which the context keeps until it closes: the event holds a
+ * reference to the context. Returns 0 if there is none, or if it is an event of another native context.
+ */
+static uintptr_t take_last_event(struct bi_context *context, struct bi_memory *memory)
+{
+	uintptr_t event;
+
+	if (!memory->order.captured || memory->order.unrecorded || bi__order_move_last_use(memory, context) != context)
+		return 0;
+	event = bi__order_take_last_use(memory).event;
+	bi_context_release(context);
+	return event;
+}
+
 /* Destroys the memory, retires it if work is pending, or keeps it for ever if it is lost. */
 static void destroy_or_retire(struct bi_context *context, struct bi_memory *memory)
 {
@@ -201,7 +216,7 @@ static void destroy_or_retire(struct bi_context *context, struct bi_memory *memo
 	has_work = !memory->retirement.is_deferred && find_last_work(memory, &work);
 	bi__dispatch_end(&scope);
 	if (memory->retirement.is_deferred) {
-		append_retired(context, memory, 0);
+		append_retired(context, memory, take_last_event(context, memory));
 		return;
 	}
 	if (has_work && !is_handed_back(memory, &work)) {
@@ -301,19 +316,6 @@ static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__rea
 	return memory;
 }
 
-/*
- * Destroys or retires a deferred memory. When the context closes, its graphs are not launched any more, so memory that
- * they use is destroyed. Memory whose stream is still being captured then is never freed.
- */
-static void reap_deferred(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
-{
-	if (how == BI__REAP_WAIT)
-		memory->order.captured = 0;
-	catch_up(memory);
-	if (how != BI__REAP_WAIT || !is_deferred(memory))
-		destroy_or_retire(context, memory);
-}
-
 /* Waits for the work on the memory as `how` demands. Returns 1, or 0 if the end of the work is not known after that. */
 static int await_retired(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
 {
@@ -336,6 +338,23 @@ static void reap_one(struct bi_context *context, struct bi_memory *memory, enum 
 		put_into_pool(context, memory);
 	else if (is_safe)
 		bi__memory_destroy(context, memory);
+}
+
+/*
+ * Destroys or retires a deferred memory. When the context closes, its graphs are not launched any more, so memory that
+ * they use is destroyed. Memory whose stream is still being captured then is never freed.
+ */
+static void reap_deferred(struct bi_context *context, struct bi_memory *memory, enum bi__reap how)
+{
+	if (how == BI__REAP_WAIT)
+		memory->order.captured = 0;
+	catch_up(memory);
+	if (memory->retirement.event) {
+		memory->retirement.is_deferred = false;
+		reap_one(context, memory, how);
+	} else if (how != BI__REAP_WAIT || !is_deferred(memory)) {
+		destroy_or_retire(context, memory);
+	}
 }
 
 /* Disables cancellation, because release callbacks of the caller run here in the middle of another operation. */

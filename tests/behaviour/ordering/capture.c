@@ -719,6 +719,39 @@ static void row_27_what_is_refused_is_not_kept(void **state)
 	assert_int_equal(reported(context, "retired"), 0);
 }
 
+/*
+ * Own host memory that a capture used, and the event of a copy on the context stream, before the capture or after it.
+ * The context keeps the memory, and not the memory the context.
+ */
+static void close_with_captured_host_memory(int is_after)
+{
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_view *host = allocate_in(context, BI_MEMORY_HOST), *view = allocate_in(context, BI_MEMORY_DEVICE);
+	struct bi_stream *stream = new_stream_in(context, BI_STREAM_IN_ORDER);
+
+	fill(view, 1, NULL);
+	if (!is_after)
+		copy(host, view, NULL);
+	finish_all();
+	begin_capture(stream, BI__CU_CAPTURE_MODE_RELAXED);
+	acquire(host, stream);
+	hand_back(host, stream);
+	end_and_drop(stream);
+	if (is_after)
+		copy(host, view, NULL);
+	bi_view_release(host);
+	bi_view_release(view);
+	clear_case();
+	assert_int_equal(leave_context(context), 1);
+}
+
+static void row_27_captured_host_memory_does_not_keep_its_context(void **state)
+{
+	(void)state;
+	close_with_captured_host_memory(0);
+	close_with_captured_host_memory(1);
+}
+
 /* Neither stream is brought into the other's capture, and the producer gets his memory back when it has ended. */
 static void rehomed_in_a_capture(int of_home)
 {
@@ -1098,6 +1131,7 @@ int capture_rows(void)
 		ROW(row_21_a_mapping_asks_for_the_capture_again_under_the_lock, NEED_CUDA | NEED_COUNTS),
 		ROW(row_27_an_array_that_is_read_into_a_capture_is_given_up, NEED_CUDA),
 		ROW(row_27_what_is_refused_is_not_kept, NEED_CUDA),
+		ROW(row_27_captured_host_memory_does_not_keep_its_context, NEED_CUDA),
 		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
 		ROW(row_35_a_release_in_a_capture_is_put_off, NEED_CUDA),
 		ROW(row_35_rehome_in_a_capture, NEED_CUDA),
