@@ -1,6 +1,7 @@
 /* The end of memories: destroyed, pooled, or retired until their work is complete. */
 #include "unit.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "buffer_interface/binding.h"
@@ -119,6 +120,36 @@ static void a_producer_is_called_when_the_work_is_complete(void **state)
 	bi_view_release(own);
 }
 
+static void note_cancel_state(void *data)
+{
+	int *state = data;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, state);
+	pthread_setcancelstate(*state, NULL);
+}
+
+/* A thread that is cancelled in the callback would leave the operation that waits half done. */
+static void a_producer_is_called_without_cancellation(void **state)
+{
+	struct bi_view *own = new_bytes(device, BI_MEMORY_PINNED, 1 << 16), *a = NEW_ARRAY(device, "uint8", 1 << 16),
+		       *view;
+	const int64_t shape[] = { 1 << 16 };
+	int cancel = -1;
+
+	(void)state;
+	do {
+		OK(bi_view_wrap_host(device, bi_view_host_pointer(own), dtype_of("uint8"), 1, shape, note_cancel_state,
+				     &cancel, &view, &error));
+		OK(bi_copy(view, a, NULL, &error));
+		bi_view_release(view);
+	} while (!retired());
+	bi__memory_await_retired(bi_context_stream(device), 0);
+	assert_int_equal(retired(), 0);
+	assert_int_equal(cancel, PTHREAD_CANCEL_DISABLE);
+	bi_view_release(a);
+	bi_view_release(own);
+}
+
 /* Memory that went through the list of retired memories to the pool is idle when it is allocated again. */
 static void memory_from_the_pool_is_idle(void **state)
 {
@@ -156,6 +187,7 @@ int main(void)
 		cmocka_unit_test(exported_memory_does_not),
 		cmocka_unit_test(unknown_work_of_a_parent_stays_out_of_the_pool),
 		cmocka_unit_test(a_producer_is_called_when_the_work_is_complete),
+		cmocka_unit_test(a_producer_is_called_without_cancellation),
 		cmocka_unit_test(memory_from_the_pool_is_idle),
 		cmocka_unit_test(trimming_empties_the_pool),
 	};

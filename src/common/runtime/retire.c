@@ -357,7 +357,10 @@ static void reap_deferred(struct bi_context *context, struct bi_memory *memory, 
 	}
 }
 
-/* Disables cancellation, because release callbacks of the caller run here in the middle of another operation. */
+/*
+ * This function and bi__memory_await_retired disable cancellation, because release callbacks of the caller run there in
+ * the middle of another operation.
+ */
 void bi__memory_reap_retired(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *memory;
@@ -385,13 +388,16 @@ void bi__memory_await_retired(struct bi_stream *stream, size_t keep)
 {
 	struct bi_context *context = stream->context;
 	struct bi_memory *memory;
+	int state;
 
 	if (!bi__dispatch_is_alive(&context->device))
 		return;
 	if (bi__stream_is_captured(&context->stream) || (stream != &context->stream && bi__stream_is_captured(stream)))
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	while (is_above(context, keep) && (memory = unlink_retired(context, BI__REAP_OLDEST)))
 		reap_one(context, memory, BI__REAP_OLDEST);
+	pthread_setcancelstate(state, NULL);
 }
 
 void bi__memory_relieve_pressure(struct bi_stream *stream)
