@@ -67,6 +67,10 @@ static void a_refused_wrap_leaves_the_memory_to_its_owner(void **state)
 	FAILS(bi_memory_wrap(host, &foreign, &memory, &error));
 	assert_null(memory);
 	assert_int_equal(released, 0);
+	foreign.handle = 4096;
+	foreign.nbytes = SIZE_MAX - 4095;
+	REFUSED_FOR(BI_EBOUNDS, "address space", bi_memory_wrap(host, &foreign, &memory, &error));
+	assert_int_equal(released, 0);
 	REFUSED_FOR(BI_EINVAL, "foreign is NULL", bi_memory_wrap(host, NULL, &memory, &error));
 	REFUSED_FOR(BI_EINVAL, "context is NULL", bi_memory_wrap(NULL, &foreign, &memory, &error));
 	REFUSED(BI_EINVAL, bi_memory_wrap(host, &foreign, NULL, &error));

@@ -102,6 +102,7 @@ static void test_inside_allocation(void **state)
 	refuse(BI_EBOUNDS, start + 77, 224);
 	refuse(BI_EBOUNDS, start, 301);
 	refuse(BI_EBOUNDS, start, SIZE_MAX / 2);
+	refuse(BI_EBOUNDS, start + 77, SIZE_MAX - 75); /* the sum of both is start + 1 */
 	outside_cuda.release(DRIVER_MEMORY, native(), start);
 }
 
