@@ -275,22 +275,24 @@ int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, s
 {
 	struct bi__cuda_pageable *pageable = &queue->cuda->shared->pageable;
 	char *slot = bi__cuda_claim_slot(pageable);
-	int rc = BI_ENOMEM;
+	int rc;
 
 	*out = slot ? new_event(queue->cuda->shared, err) : NULL;
 	if (!slot)
 		return BI_OK;
-	if (*out) {
-		(*out)->read.slot = slot;
-		(*out)->read.nbytes = nbytes;
-		(*out)->read.stream = queue->stream;
-		rc = bi__cu_check(bi__cu->MemcpyDtoHAsync(slot, src, nbytes, queue->stream), "cuMemcpyDtoHAsync", err);
-		(*out)->read.dst = rc ? NULL : dst;
-	}
-	if (rc && *out)
-		release_read(*out);
-	else if (rc)
+	if (!*out) {
 		bi__cuda_free_slot(pageable, slot);
+		return BI_ENOMEM;
+	}
+	(*out)->read.slot = slot;
+	(*out)->read.dst = dst;
+	(*out)->read.nbytes = nbytes;
+	(*out)->read.stream = queue->stream;
+	rc = bi__cu_check(bi__cu->MemcpyDtoHAsync(slot, src, nbytes, queue->stream), "cuMemcpyDtoHAsync", err);
+	/* The driver may have enqueued the copy and returned the failure of earlier work: release_read keeps the slot.
+	 */
+	if (rc)
+		release_read(*out);
 	return rc;
 }
 
