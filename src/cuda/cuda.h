@@ -367,8 +367,8 @@ int bi__cuda_copy_by_host(bi__cu_stream stream, void *dst, const void *src, size
 /*
  * bi__cuda_make_chunks allocates the pinned memory and makes the streams of the pairs. It is called when the first
  * device of a CUcontext is opened, because the driver may wait for work of the device in these calls.
- * bi__cuda_free_chunks waits for each last use whose end was recorded. The context must be current; to free, in a
- * relaxed scope. No other thread may use the chunks.
+ * bi__cuda_free_chunks waits for each last use whose end was recorded, and for the host functions of the other pairs.
+ * The context must be current; to free, in a relaxed scope. No other thread may use the chunks.
  */
 int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable);
 void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable);

@@ -364,7 +364,8 @@ static int enqueue_in_pair(const struct bi__cuda_pageable_copy *copy, const stru
 
 /*
  * Ends the use of a pair. If `waits` is set, makes the queue wait for the host functions. If the driver refuses that
- * twice, blocks the calling thread until the host functions end. If that fails too, the pair is not used again.
+ * twice, blocks the calling thread until the host functions end. If that fails too, the pair is not used again: closing
+ * the queue records the end of its commands, and bi__cuda_free_chunks waits for the host functions.
  */
 static int end_pair(struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, int waits, struct bi_error *err)
 {
@@ -373,8 +374,10 @@ static int end_pair(struct bi__cuda_queue *queue, struct bi__cuda_chunk *pair, i
 	/* The first call may return the failure of earlier work. */
 	if (rc)
 		rc = pass(pair->used, pair->stream, queue->stream, err);
-	if (rc && bi__cuda_drain(pair->stream))
+	if (rc && bi__cuda_drain(pair->stream)) {
+		atomic_store_explicit(&queue->is_used, 1, memory_order_relaxed);
 		return rc;
+	}
 	pthread_mutex_lock(&queue->cuda->shared->pageable.lock);
 	ended = end_chunk(queue, pair, rc ? NULL : err);
 	return rc ? rc : ended;
@@ -437,6 +440,8 @@ void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable)
 		destroy_event(chunk->used);
 		destroy_event(chunk->passed[0]);
 		destroy_event(chunk->passed[1]);
+		if (chunk->stream && chunk->is_unavailable)
+			bi__cuda_drain(chunk->stream);
 		if (chunk->stream)
 			bi__cu->StreamDestroy(chunk->stream);
 	}
