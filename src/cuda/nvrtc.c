@@ -59,33 +59,43 @@ static int open_library_locked(struct bi_error *err)
 		  : BI_OK;
 }
 
-/* Returns the newest architecture that the compiler supports up to the capability of the device, or 0. */
-static int choose_arch(int capability)
+/* Sets *best to the newest architecture that the compiler supports up to the capability of the device. */
+static int choose_arch(int capability, int *best, struct bi_error *err)
 {
-	int archs[MOST_ARCHS], count = 0, best = 0;
+	int archs[MOST_ARCHS], count = 0, code = api.GetNumSupportedArchs(&count);
 
-	if (api.GetNumSupportedArchs(&count) || count > MOST_ARCHS || api.GetSupportedArchs(archs))
-		return 0;
+	if (!code && count > MOST_ARCHS)
+		return bi__fail(err, BI_EUNSUPPORTED, "NVRTC supports %d architectures, but at most %d are read", count,
+				MOST_ARCHS);
+	if (!code)
+		code = api.GetSupportedArchs(archs);
+	if (code)
+		return bi__fail_vendor(err, BI_EDRIVER, code, "nvrtcGetSupportedArchs failed (%d)", code);
+	*best = 0;
 	for (int i = 0; i < count; i++)
-		if (archs[i] <= capability && archs[i] > best)
-			best = archs[i];
-	return best;
+		if (archs[i] <= capability && archs[i] > *best)
+			*best = archs[i];
+	return *best ? BI_OK : bi__fail(err, BI_EUNSUPPORTED, "NVRTC supports no architecture up to sm_%d", capability);
 }
 
-/* Reads a text or code whose size the first function gives. Returns NULL if that fails or the size is 0. */
-static char *read_result(nvrtc_program program, int (*size)(nvrtc_program, size_t *), int (*get)(nvrtc_program, char *))
+/*
+ * Reads a text or code whose size the first function gives. Returns the code of the compiler's failure, or 0. *out is
+ * NULL after a failure, without memory, and if the size is 0.
+ */
+static int read_result(nvrtc_program program, int (*size)(nvrtc_program, size_t *), int (*get)(nvrtc_program, char *),
+		       char **out)
 {
 	size_t nbytes = 0;
-	char *bytes;
+	int code = size(program, &nbytes);
 
-	if (size(program, &nbytes) || !nbytes)
-		return NULL;
-	bytes = malloc(nbytes);
-	if (bytes && get(program, bytes)) {
-		free(bytes);
-		bytes = NULL;
+	*out = code || !nbytes ? NULL : malloc(nbytes);
+	if (*out)
+		code = get(program, *out);
+	if (code) {
+		free(*out);
+		*out = NULL;
 	}
-	return bytes;
+	return code;
 }
 
 /* Refuses an option that selects the architecture, because compile_program selects it. */
@@ -118,12 +128,12 @@ static int split_options(char *text, const char **options, int *count, struct bi
 static int compile_program(nvrtc_program program, struct bi__source *source, int capability,
 			   struct bi__nvrtc_image *out, struct bi_error *err)
 {
-	int arch = choose_arch(capability), count = 1, code = 0, rc;
+	int arch, count = 1, code = 0, rc = choose_arch(capability, &arch, err);
 	const char *options[MOST_OPTIONS];
 	char target[64], *text;
 
-	if (!arch)
-		return bi__fail(err, BI_EUNSUPPORTED, "NVRTC knows no architecture up to sm_%d", capability);
+	if (rc)
+		return rc;
 	snprintf(target, sizeof(target), "--gpu-architecture=%s_%d", arch == capability ? "sm" : "compute", arch);
 	options[0] = target;
 	text = malloc(strlen(source->options) + 1);
@@ -136,12 +146,15 @@ static int compile_program(nvrtc_program program, struct bi__source *source, int
 	free(text);
 	if (rc)
 		return rc;
-	source->log = read_result(program, api.GetProgramLogSize, api.GetProgramLog);
+	read_result(program, api.GetProgramLogSize, api.GetProgramLog, &source->log);
 	source->is_refused = code == REFUSED || code == INVALID_OPTION;
 	if (code)
 		return bi__fail_vendor(err, BI_EDRIVER, code, "nvrtcCompileProgram failed (%d)", code);
-	out->ptx = read_result(program, api.GetPTXSize, api.GetPTX);
-	out->code = arch == capability ? read_result(program, api.GetCUBINSize, api.GetCUBIN) : NULL;
+	code = read_result(program, api.GetPTXSize, api.GetPTX, &out->ptx);
+	if (code)
+		return bi__fail_vendor(err, BI_EDRIVER, code, "nvrtcGetPTX failed (%d)", code);
+	if (arch == capability)
+		read_result(program, api.GetCUBINSize, api.GetCUBIN, &out->code);
 	if (!out->ptx)
 		return bi__fail(err, BI_ENOMEM, "no memory for the compiled source");
 	return *out->ptx ? BI_OK

@@ -215,7 +215,9 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 		rc = walk_ranges(pointer, nbytes, facts, err);
 	bi__cuda_leave(&scope);
 	/* A reported range of virtual memory may include bytes that are not mapped. */
-	return rc || last.is_mapped || facts->context ? rc : refuse_end(pointer, nbytes - 1, nbytes, err);
+	if (rc || last.is_mapped || facts->context)
+		return rc;
+	return bi__fail(err, BI_EBOUNDS, "the last of %zu bytes at 0x%llx is not mapped [C15]", nbytes, pointer);
 }
 
 /*

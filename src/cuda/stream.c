@@ -160,7 +160,11 @@ static int check_capture_status(bi__cu_result code, unsigned status, struct bi_e
 			"the legacy default stream cannot be used while a blocking stream of its context "
 			"is being captured into a graph");
 	if (code != BI__CU_SUCCESS)
-		return bi__cu_check(code, "cuStreamGetCaptureInfo", err);
+		return bi__cu_check(code,
+				    bi__cu->StreamGetCaptureInfo_v2 || bi__cu->StreamGetCaptureInfo
+					    ? "cuStreamGetCaptureInfo"
+					    : "cuStreamIsCapturing",
+				    err);
 	if (status == BI__CU_CAPTURE_INVALIDATED)
 		return bi__fail(err, BI_ECAPTURE, "the graph capture of the stream has been invalidated");
 	return BI_OK;
