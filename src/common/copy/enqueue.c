@@ -141,20 +141,17 @@ int bi__job_enqueue(const struct bi__job *job, struct bi_error *err)
 {
 	struct bi_stream *stream = choose_stream(job, err);
 	struct bi__scope scope;
-	int rc, has_scopes;
+	int rc;
 
 	if (!stream)
 		return BI_EINVAL;
-	has_scopes = stream->context->device.backend->devices.begin != NULL;
 	bi__memory_limit_retired(stream);
 	if (job->stream && job->stream->context != stream->context)
 		bi__memory_limit_retired(job->stream);
 	bi__order_lock(job->dst, job->src);
-	if (has_scopes)
-		bi__dispatch_begin(&scope, &stream->context->device);
+	bi__dispatch_begin(&scope, &stream->context->device);
 	rc = run_step_locked(job, stream, err);
-	if (has_scopes)
-		bi__dispatch_end(&scope);
+	bi__dispatch_end(&scope);
 	bi__order_unlock(job->dst, job->src);
 	log_job(job, stream, rc);
 	return rc;

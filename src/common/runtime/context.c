@@ -128,8 +128,7 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 		context->stream.queue = (struct bi__queue){ .native = 0 };
 		return rc;
 	}
-	if (context->log.level >= BI_LOG_INFO)
-		bi__log(context, BI_LOG_INFO, "opened %s: %s", opened->info->spec, opened->info->name);
+	bi__log(context, BI_LOG_INFO, "opened %s: %s", opened->info->spec, opened->info->name);
 	return BI_OK;
 }
 
