@@ -253,7 +253,7 @@ static int check_lost(const struct bi_memory *memory, struct bi_error *err)
 	const struct bi_stream *stream = memory->order.unrecorded;
 	int rc = stream ? bi__dispatch_alive(&stream->context->device, err) : BI_OK;
 
-	if (!rc && bi__order_is_blocked(memory))
+	if (!rc && stream && bi__order_is_blocked(memory))
 		rc = bi__fail(err, BI_ECAPTURE,
 			      "the end of earlier work is not recorded yet, and its stream or the home stream is being "
 			      "captured into a graph: call again after the capture");
