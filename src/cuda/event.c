@@ -289,7 +289,7 @@ int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, s
 	(*out)->read.nbytes = nbytes;
 	(*out)->read.stream = queue->stream;
 	rc = bi__cu_check(bi__cu->MemcpyDtoHAsync(slot, src, nbytes, queue->stream), "cuMemcpyDtoHAsync", err);
-	/* The driver may have enqueued the copy and returned the failure of earlier work: release_read keeps the slot.
+	/* The driver may have enqueued the copy, and returned the failure of earlier work. release_read keeps the slot.
 	 */
 	if (rc)
 		release_read(*out);
@@ -393,8 +393,7 @@ static int record_use(struct bi__cuda_queue *queue)
 	event = queue->used;
 	pthread_mutex_unlock(&shared->lock);
 	if (!event) {
-		/* Recorded before other threads can wait for it: the last record of an unused event may be in a
-		 * capture. */
+		/* Other threads wait for queue->used. Before, the event may have been recorded in a capture. */
 		rc = record_event(queue, &first, NULL);
 		if (rc)
 			return rc;

@@ -101,8 +101,7 @@ static int enqueue_locked(const struct bi__job *job, struct bi_stream *stream, s
 	if (rc)
 		return rc;
 	rc = bi__job_execute(job, stream, from ? &end : NULL, err);
-	/* A captured step fails in this way before it enqueues anything, or the capture is invalid: no graph uses the
-	 * memory. */
+	/* Nothing was enqueued, or the capture is invalid: no graph uses the memories. */
 	if (rc == BI_ECAPTURE && to->order.is_capturing)
 		return rc;
 	/* The end is recorded after a failure as well, because some commands may have been enqueued. */
@@ -141,17 +140,20 @@ int bi__job_enqueue(const struct bi__job *job, struct bi_error *err)
 {
 	struct bi_stream *stream = choose_stream(job, err);
 	struct bi__scope scope;
-	int rc;
+	int rc, has_scopes;
 
 	if (!stream)
 		return BI_EINVAL;
+	has_scopes = stream->context->device.backend->devices.begin != NULL;
 	bi__memory_limit_retired(stream);
 	if (job->stream && job->stream->context != stream->context)
 		bi__memory_limit_retired(job->stream);
 	bi__order_lock(job->dst, job->src);
-	bi__dispatch_begin(&scope, &stream->context->device);
+	if (has_scopes)
+		bi__dispatch_begin(&scope, &stream->context->device);
 	rc = run_step_locked(job, stream, err);
-	bi__dispatch_end(&scope);
+	if (has_scopes)
+		bi__dispatch_end(&scope);
 	bi__order_unlock(job->dst, job->src);
 	log_job(job, stream, rc);
 	return rc;
