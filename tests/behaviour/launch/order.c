@@ -359,8 +359,7 @@ static struct bi_stream *wrap_new_stream(bi__cu_stream *made)
 	return stream;
 }
 
-/* Returns the number of the first call of cuEventRecord in a launch on a stream that has not been used: 1 is the next.
- */
+/* Returns the number of the first cuEventRecord in a launch on a new stream, counted from the next call on. */
 static uint64_t find_record(struct bi_kernel *kernel, const struct bi_view *in, const struct bi_view *out)
 {
 	struct cuda_sim_counts before;

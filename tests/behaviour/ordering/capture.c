@@ -857,8 +857,7 @@ static void row_21_a_switch_to_an_invalid_capture_changes_nothing(void **state)
 	bi_view_release(view);
 }
 
-/* ------------------------------------------------------------------------------------------- ends that are unrecorded
- */
+/* --------------------------------------------------------------------------------------------- unrecorded ends */
 
 /* Work on the stream whose end for the home of the memory is refused by the driver. */
 static void fill_without_an_end(struct bi_view *view, int value, struct bi_stream *stream)
