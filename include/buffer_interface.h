@@ -1065,7 +1065,8 @@ BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index,
  *
  * BI_EUNFINISHED (these functions, bi_view_get_element, bi_views_read and bi_views_write): the driver failed after work
  * had been enqueued, and refused to wait for it. The device may still read or write the bytes until bi_view_synchronize
- * for the same view returns BI_OK. Until then the bytes must stay valid, and the caller must not write them. After
+ * for the same view returns BI_OK, or, for memory with BI_WRAP_UNORDERED, bi_stream_synchronize for its stream (the
+ * producer's, else the context stream). Until then the bytes must stay valid, and the caller must not write them. After
  * bi_view_get_element, bi_view_read or bi_views_read the caller must not read them either. After every other status, no
  * work uses the bytes. bi_view_set_element reads the element before it enqueues work.
  */
@@ -1126,10 +1127,10 @@ BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
  * Fills *out with the array, the stream of pending work, and a reference that out->release releases. The memory counts
  * as exported. The struct is read-only if the view is. The caller has set *out to BI_EXCHANGE_INIT; an array that is in
  * *out is overwritten without a release. `wishes` are 0 or BI_ACQUIRE_ bits (abi.h). With BI_ACQUIRE_READY, and if work
- * is pending on host memory or pinned memory, blocks the calling thread until the work is complete (`export`), and
- * names no stream. The first export may wait for a call of another thread that works on the memory. Memory whose stream
- * was named counts as pending until its last release, because the consumer may make this stream wait for its work at
- * any time.
+ * is pending on host memory or on pinned memory that the library allocated for CUDA, blocks the calling thread until
+ * the work is complete (`export`), and names no stream. The first export may wait for a call of another thread that
+ * works on the memory. Memory whose stream was named counts as pending until its last release, because the consumer may
+ * make this stream wait for its work at any time.
  *
  * With BI_ACQUIRE_BORROW *out holds no reference: the view must outlive *out, and out->release only marks the struct as
  * released.

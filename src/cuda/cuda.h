@@ -191,9 +191,10 @@ struct bi__cuda_scope {
 };
 
 /*
- * bi__cuda_enter makes a context current on the calling thread. bi__cuda_relax allows calls that would otherwise
- * invalidate graph captures, also those of other threads. bi__cuda_leave ends both, and does nothing if they have
- * failed. bi__cuda_enter_to_release does both, tries each twice, and does not report a failure.
+ * bi__cuda_enter makes a context current on the calling thread. bi__cuda_relax allows calls of the calling thread that
+ * would otherwise invalidate graph captures, its own or those of other threads. Each of the two overwrites the scope,
+ * so both together need two scopes. bi__cuda_enter_to_release does both in one scope, tries each twice, and does not
+ * report a failure. bi__cuda_leave ends what was begun in the scope. A call that failed has begun nothing.
  */
 int bi__cuda_enter(bi__cu_context context, struct bi__cuda_scope *scope, struct bi_error *err);
 int bi__cuda_relax(struct bi__cuda_scope *scope, struct bi_error *err);

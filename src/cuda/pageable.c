@@ -7,9 +7,10 @@
  * free: a chunk of two buffers, with a stream for the host functions. The device copies one buffer while the CPU copies
  * the other.
  *
- * A chunk is reused after its last use. A queue first looks for a chunk that it used last itself, because the order of
- * the queue protects this chunk, then for a chunk that no work uses. It waits for a chunk of another queue only if it
- * finds none, because that queue may be waiting for work of this queue. It never waits for a pair of another queue.
+ * A chunk is reused after its last use. A queue first looks for a chunk whose last user is the queue itself, because
+ * the order of the queue protects this chunk, then for a chunk that no work uses. It waits for a chunk of another queue
+ * only if it finds none, because that queue may be waiting for work of this queue. It never waits for a pair of another
+ * queue.
  */
 #include "cuda/cuda.h"
 
@@ -107,8 +108,8 @@ int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable)
 }
 
 /*
- * Returns a chunk or pair that this queue used last, so that the order of the queue protects it. Returns NULL if there
- * is none, and for a per-thread stream.
+ * Returns a chunk or pair whose last user is this queue, so that the order of the queue protects it. Returns NULL if
+ * there is none, and for a per-thread stream.
  */
 static struct bi__cuda_chunk *find_own_locked(struct bi__cuda_chunk *chunks, int count,
 					      const struct bi__cuda_queue *queue)

@@ -53,8 +53,8 @@ bip_importer bip_import_array_interface; /* host.c: __array_interface__ */
 
 /*
  * cai.c: imports by the CUDA Array Interface or by DLPack. If the dictionary has a stream or a mask, DLPack is not
- * tried. Otherwise DLPack is tried first. The attribute is read once, and again for its stream if another context than
- * that of the array is current.
+ * tried. Otherwise DLPack is tried first. The attribute is read once. If it names a stream that the import uses, it is
+ * read again for each device that is tried and whose context is not current.
  */
 bip_importer bip_import_cai_or_dlpack;
 

@@ -120,7 +120,10 @@ int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *s
  * bytes are borrowed memory (memory.h) during the call. bi_view_set_element is a fill and borrows nothing.
  */
 
-/* Makes the view's memory pending until the work on the stream has ended, which includes the copy of the bytes. */
+/*
+ * Makes the view's memory pending until the work on the stream has ended, which includes the copy of the bytes. Memory
+ * under row 26 of docs/ordering.md does not become pending: the caller waits for the stream.
+ */
 static void order_after_access(const struct bi_view *view, struct bi_stream *stream)
 {
 	struct bi_memory *memory = view->memory;
@@ -148,9 +151,8 @@ static void begin_access(struct access *access, const struct bi_view *view, cons
 
 /*
  * Blocks the calling thread until the copy has ended, because the caller may free the bytes when the call returns. A
- * copy that failed may have enqueued work too. If the wait fails and work may still use the bytes, the memory of the
- * view becomes pending, and the result is BI_EUNFINISHED, whatever `rc` is. Otherwise the result is `rc` if that is a
- * failure, else the status of the wait.
+ * copy that failed may have enqueued work too. If the wait fails and work may still use the bytes, the result is
+ * BI_EUNFINISHED, whatever `rc` is. Otherwise the result is `rc` if that is a failure, else the status of the wait.
  */
 static int finish_access(struct access *access, int rc, struct bi_error *err)
 {
@@ -168,10 +170,11 @@ static int finish_access(struct access *access, int rc, struct bi_error *err)
 	if (!stream || waited == BI_EPRODUCER || waited == BI_EFORK)
 		return rc ? rc : bi__fail_vendor(err, waited, failure.vendor, "%s", failure.message);
 	order_after_access(view, stream);
-	return bi__fail_vendor(
-		err, BI_EUNFINISHED, failure.vendor,
-		"the device may still use the caller's bytes until bi_view_synchronize returns BI_OK: %s",
-		failure.message);
+	return bi__fail_vendor(err, BI_EUNFINISHED, failure.vendor,
+			       "the device may still use the caller's bytes until %s returns BI_OK: %s",
+			       view->memory->flags & BI_WRAP_UNORDERED ? "bi_stream_synchronize of the array's stream"
+								       : "bi_view_synchronize",
+			       failure.message);
 }
 
 static int check_bytes(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)

@@ -39,7 +39,8 @@ struct bi__tiles {
 	struct bi__run gather, scatter; /* reads a source with gaps; writes a row */
 	int64_t gathered, scattered; /* units that `gather`, `scatter` move in one call */
 	struct bi__tile_offsets pieces; /* source: the pieces of a row of `a` */
-	/* ONCE: source of the rows of `a`, then the first again, BI__LINE times; LARGE: source of the units of a row */
+	/* Offsets in the source. ONCE: of the rows of `a`, and BI__LINE copies of the first; LARGE: of the units of a
+	 * row */
 	struct bi__tile_offsets reads;
 	struct bi__tile_offsets blocks; /* in `a`: the rows that are turned together */
 	struct bi__tile_offsets lines; /* the rows of a tile, in `c`; TWICE: their elements; LARGE: in the source */

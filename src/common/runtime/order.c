@@ -760,7 +760,8 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
 
 /*
  * Waits for the end of the work on borrowed memory. If the driver cannot wait for the event, waits until the stream is
- * empty, and then queries the event: a query that finds a CUDA event complete may copy the bytes to the caller.
+ * empty, and then queries the event. The query is necessary for a short read of CUDA (docs/ordering.md, 21.4): the
+ * query that finds the event complete copies the bytes from pinned memory to the caller.
  */
 static int finish_last_use(const struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
 {

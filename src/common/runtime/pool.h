@@ -25,7 +25,10 @@ void bi__pool_init(struct bi__pool *pool, size_t limit);
 /* The pool must be empty. */
 void bi__pool_finish(struct bi__pool *pool);
 
-/* Returns 1 if memory of this kind and size may come from the pool of the context and enter it. */
+/*
+ * Returns 1 if the pool of the context takes memory of this kind, and the size is not too small for it. The caller also
+ * checks the size against bi__pool_round and the limit of the pool.
+ */
 int bi__pool_serves(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes);
 
 /* Returns nbytes rounded up to the size of a class, or 0 if nbytes is larger than any class. */
