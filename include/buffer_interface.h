@@ -1065,10 +1065,10 @@ BI_API int bi_view_set_element(const struct bi_view *view, const int64_t *index,
  *
  * BI_EUNFINISHED (these functions, bi_view_get_element, bi_views_read and bi_views_write): the driver failed after work
  * had been enqueued, and refused to wait for it. The device may still read or write the bytes until bi_view_synchronize
- * for the same view returns BI_OK, or, for memory with BI_WRAP_UNORDERED, bi_stream_synchronize for its stream (the
- * producer's, else the context stream). Until then the bytes must stay valid, and the caller must not write them. After
- * bi_view_get_element, bi_view_read or bi_views_read the caller must not read them either. After every other status, no
- * work uses the bytes. bi_view_set_element reads the element before it enqueues work.
+ * for the same view returns BI_OK (memory with BI_WRAP_UNORDERED: bi_stream_synchronize for the context stream). Until
+ * then the bytes must stay valid, and the caller must not write them. After bi_view_get_element, bi_view_read or
+ * bi_views_read the caller must not read them either. After every other status, no work uses the bytes.
+ * bi_view_set_element reads the element before it enqueues work.
  */
 BI_API int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err);
 BI_API int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err);

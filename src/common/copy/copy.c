@@ -172,7 +172,7 @@ static int finish_access(struct access *access, int rc, struct bi_error *err)
 	order_after_access(view, stream);
 	return bi__fail_vendor(err, BI_EUNFINISHED, failure.vendor,
 			       "the device may still use the caller's bytes until %s returns BI_OK: %s",
-			       view->memory->flags & BI_WRAP_UNORDERED ? "bi_stream_synchronize of the array's stream"
+			       view->memory->flags & BI_WRAP_UNORDERED ? "bi_stream_synchronize of the context stream"
 								       : "bi_view_synchronize",
 			       failure.message);
 }
