@@ -24,7 +24,7 @@
  *   mapping that it has refused to end.
  *
  * Attributes
- *   A language may give the members of an array one by one. bi_view_pending_stream gives the stream of pending work.
+ *   A language may give the members of an array one by one. bi_view_home_stream gives the stream.
  *
  * Consumers that know one stream
  *   In some protocols a consumer queries one stream per device, once, and no stream is named for an array.
@@ -100,13 +100,13 @@ BI_API int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishe
 				      struct bi_error *err);
 
 /*
- * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. The memory counts as
- * exported. Unlike after bi_view_export, the memory is not pending after bi_view_synchronize (docs/ordering.md, 11.5).
- * If a consumer makes this stream wait for its work later, the caller orders that work. Blocks the calling thread if
- * work on host memory or pinned memory is pending (`export`). BI_EBUSY: the memory is mapped for writing. The handle is
- * borrowed from the view.
+ * Sets *stream to the handle of the home stream, also if no work is pending, or to 0 for memory that has none. The
+ * memory counts as exported. Unlike after bi_view_export, the memory is not pending after bi_view_synchronize
+ * (docs/ordering.md, 11.5). If a consumer makes this stream wait for its work later, the caller orders that work. Blocks
+ * the calling thread if work on host memory or pinned memory is pending (`export`). BI_EBUSY: the memory is mapped for
+ * writing. The handle is borrowed from the view.
  */
-BI_API int bi_view_pending_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err);
+BI_API int bi_view_home_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err);
 
 /*
  * Gives up the bytes of a mapping that is a copy (CUDA device memory): bi_unmap then writes nothing back, and so does

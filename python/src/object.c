@@ -45,7 +45,7 @@ PyObject *bip_new(struct bi_view *view)
 	self->acquired = NULL;
 	self->mask = NULL;
 	self->pattern = NULL;
-	self->was_asked = self->is_cuda = 0;
+	self->was_asked = self->is_cuda = self->is_ready = 0;
 	self->flags = 0;
 	self->weakrefs = NULL;
 	return (PyObject *)self;

@@ -28,6 +28,7 @@ struct bip_object {
 	char was_asked; /* 1: a dictionary of an array interface was exported before */
 	char is_cuda; /* 1: `pattern` belongs to __cuda_array_interface__; 0: to __array_interface__ */
 	/* Not guarded. */
+	char is_ready; /* 1: the description of ready memory: `stream` is None, also if the memory stays pending */
 	unsigned flags; /* enum bip_flag */
 	PyObject *weakrefs; /* the interpreter's list of weak references */
 };

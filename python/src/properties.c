@@ -58,34 +58,29 @@ static PyObject *make_context(const struct bi_view *view)
 }
 
 /*
- * Sets *stream to the handle of the stream of pending work, or to 0 if no work is pending. Drops the GIL if work is
- * pending, because another thread that waits for a device may hold the lock of the memory. The caller owns a reference
- * to the view.
+ * Makes an int of the home stream, or None if there is none. Drops the GIL, because another thread that waits for a
+ * device may hold the lock of the memory. The caller owns a reference to the view.
  */
-static int find_pending_stream(const struct bi_view *view, uintptr_t *stream)
+static PyObject *make_home_stream(const struct bi_view *view)
 {
 	struct bi_error err;
+	uintptr_t stream;
 	int rc;
 
-	*stream = 0;
-	if (bi_view_is_idle(view))
-		return 0;
 	Py_BEGIN_ALLOW_THREADS
-	rc = bi_view_pending_stream(view, stream, &err);
+	rc = bi_view_home_stream(view, &stream, &err);
 	Py_END_ALLOW_THREADS
-	return bip_check(rc, &err, bip_raise);
+	if (rc)
+		return bip_raise(rc, &err);
+	return stream ? PyLong_FromSize_t(stream) : Py_NewRef(Py_None);
 }
 
 /* Makes the value of the attribute `stream`. The caller owns a reference to the view. */
 static PyObject *make_stream(const struct bi_view *view)
 {
-	uintptr_t stream;
-
-	if (bi_memory_is_host(bi_view_memory(view)))
+	if (bi_memory_is_host(bi_view_memory(view)) || bi_view_is_idle(view))
 		return Py_NewRef(Py_None);
-	if (find_pending_stream(view, &stream))
-		return NULL;
-	return stream ? PyLong_FromSize_t(stream) : Py_NewRef(Py_None);
+	return make_home_stream(view);
 }
 
 /* Raises AttributeError for an attribute cl_... of memory that is not OpenCL memory [O7]. */
@@ -108,13 +103,7 @@ static PyObject *make_cl_context(const struct bi_view *view)
  */
 static PyObject *make_cl_command_queue(const struct bi_view *view)
 {
-	uintptr_t stream;
-
-	if (check_opencl(view, "cl_command_queue") || find_pending_stream(view, &stream))
-		return NULL;
-	if (!stream)
-		stream = bi_stream_handle(bi_context_stream(bi_memory_context(bi_view_memory(view))));
-	return PyLong_FromSize_t(stream);
+	return check_opencl(view, "cl_command_queue") ? NULL : make_home_stream(view);
 }
 
 static PyObject *make_offset(const struct bi_view *view)
@@ -193,9 +182,16 @@ static PyObject *get_with_reference(PyObject *self, PyObject *(*make)(const stru
 GETTER_WITH_REFERENCE(buffer, bip_handle)
 GETTER_WITH_REFERENCE(dtype, bip_dtype_numpy)
 GETTER_WITH_REFERENCE(offset, make_offset)
-GETTER_WITH_REFERENCE(stream, make_stream)
 GETTER_WITH_REFERENCE(host_pointer, make_host_pointer)
 GETTER_WITH_REFERENCE(cl_command_queue, make_cl_command_queue)
+
+/* The description of ready memory names no stream (B-38). */
+static PyObject *get_stream(PyObject *self, void *Py_UNUSED(closure))
+{
+	if (((struct bip_object *)self)->is_ready)
+		return bip_refuse_released(self) ? NULL : Py_NewRef(Py_None);
+	return get_with_reference(self, make_stream);
+}
 
 static PyObject *get_released(PyObject *self, void *Py_UNUSED(closure))
 {

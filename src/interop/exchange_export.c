@@ -93,14 +93,18 @@ static inline void put_order(const struct bi_stream *home, struct bi_exchange *o
 	out->event = 0;
 }
 
+/* Consumers that use the memory as host memory cannot wait for a stream of a device. */
+static int is_for_host(const struct bi_memory *memory)
+{
+	return memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
+}
+
 static int prepare_memory(struct bi_memory *memory, uint32_t wishes, int blocks, struct bi_stream **home,
 			  struct bi_error *err)
 {
-	/* Consumers that use the memory as host memory cannot wait for a stream of a device. */
-	int for_host = memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;
 	int rc = bi__memory_mark_exported(memory, blocks, err);
 
-	return rc ? rc : bi__export_home(memory, for_host ? BI_ACQUIRE_READY : wishes, blocks, home, err);
+	return rc ? rc : bi__export_home(memory, is_for_host(memory) ? BI_ACQUIRE_READY : wishes, blocks, home, err);
 }
 
 /*
@@ -165,8 +169,7 @@ static inline int is_ready(const struct bi_memory *memory, struct bi_stream **ho
 		return 0;
 	if (memory->idle)
 		return 1;
-	if (!(marks & BI__MARK_NAMED) || !memory->on_home ||
-	    backend->exported[memory->block.memory].handle == BI_HANDLE_HOST)
+	if (!(marks & BI__MARK_NAMED) || !memory->on_home || is_for_host(memory))
 		return 0;
 	*home = memory->home;
 	bi__stream_share(*home);
@@ -204,7 +207,7 @@ int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishes, stru
 	return export_view(view, wishes, 0, out, err);
 }
 
-int bi_view_pending_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err)
+int bi_view_home_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err)
 {
 	struct bi_stream *home;
 	int rc;
@@ -213,7 +216,7 @@ int bi_view_pending_stream(const struct bi_view *view, uintptr_t *stream, struct
 		return bi__fail(err, BI_EINVAL, "view or stream is NULL");
 	*stream = 0;
 	rc = prepare_memory(view->memory, 0, 1, &home, err);
-	if (!rc && home)
-		*stream = home->queue.native;
+	if (!rc && !is_for_host(view->memory))
+		*stream = bi_stream_handle(view->memory->home);
 	return rc;
 }

@@ -458,6 +458,23 @@ def test_B38_ready_memory_names_no_stream(bi, cuda):
     exchange.let_go()
 
 
+@pytest.mark.parametrize("protocol", ["native", "dlpack"])
+def test_B38_an_object_of_ready_memory_names_no_stream_also_if_the_memory_stays_pending(bi, cuda, protocol):
+    view = bi.full((64,), 3, "u1", device="cuda")
+    if protocol == "native":
+        exchange_of(bi, view).let_go()
+    else:
+        bi.buffer_interface(view, protocol="dlpack").release()
+    view.synchronize()
+    assert view.stream is not None
+    ready = view.__buffer_interface__(READY)
+    assert ready.stream is None and ready.__buffer_interface__(READY).stream is None
+    assert view.stream == ready.__buffer_interface__().stream is not None
+    assert ready.shape == view.shape and ready.buffer == view.buffer
+    view.release()
+    assert ready.tolist() == [3] * 64
+
+
 # Lifetime
 
 

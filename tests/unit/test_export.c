@@ -121,22 +121,28 @@ static void a_stream_that_was_named_is_named_again(void **state)
 	bi_view_release(a);
 }
 
-/* Reading the stream of pending work names it to nobody. */
-static void a_stream_that_was_read_is_gone_after_a_wait(void **state)
+/* Reading the home stream names it to nobody. */
+static void a_stream_that_was_read_is_not_pending_after_a_wait(void **state)
 {
-	struct bi_view *a = NEW_ARRAY(device, "float32", 100);
+	struct bi_view *a = NEW_ARRAY(device, "float32", 100), *b = NEW_ARRAY(host, "float32", 100);
 	const float one = 1;
 	uintptr_t stream = 0;
 
 	(void)state;
 	OK(bi_fill(a, &one, NULL, &error));
-	OK(bi_view_pending_stream(a, &stream, &error));
+	OK(bi_view_home_stream(a, &stream, &error));
 	assert_int_equal(stream, bi_stream_handle(bi_context_stream(device)));
 	OK(bi_view_synchronize(a, &error));
-	OK(bi_view_pending_stream(a, &stream, &error));
+	assert_true(bi_view_is_idle(a));
+	stream = 0;
+	OK(bi_view_home_stream(a, &stream, &error));
+	assert_int_equal(stream, bi_stream_handle(bi_context_stream(device)));
+	assert_true(bi_view_is_idle(a));
+	OK(bi_view_home_stream(b, &stream, &error));
 	assert_int_equal(stream, 0);
-	REFUSED(BI_EINVAL, bi_view_pending_stream(NULL, &stream, &error));
+	REFUSED(BI_EINVAL, bi_view_home_stream(NULL, &stream, &error));
 	bi_view_release(a);
+	bi_view_release(b);
 }
 
 static void an_export_that_would_call_the_driver_is_refused(void **state)
@@ -186,7 +192,7 @@ int main(void)
 		cmocka_unit_test(host_memory_is_complete_when_it_is_exported),
 		cmocka_unit_test(an_export_that_would_wait_is_refused_at_once),
 		cmocka_unit_test(a_stream_that_was_named_is_named_again),
-		cmocka_unit_test(a_stream_that_was_read_is_gone_after_a_wait),
+		cmocka_unit_test(a_stream_that_was_read_is_not_pending_after_a_wait),
 		cmocka_unit_test(an_export_that_would_call_the_driver_is_refused),
 		cmocka_unit_test(an_export_that_would_wait_for_a_thread_is_refused),
 	};

@@ -3,8 +3,32 @@
 #include "object.h"
 #include "base/errors.h"
 #include "export/export.h"
-#include "buffer_interface/binding.h"
 #include "buffer_interface/python.h"
+
+/*
+ * Returns an object whose attribute `stream` is None if `is_ready` is 1. This is the object itself, unless its memory
+ * stays pending after a wait (docs/ordering.md, 11.5 and 35.2).
+ */
+static PyObject *describe(PyObject *self, int is_ready)
+{
+	struct bi_view *view = bip_hold(self);
+	PyObject *result;
+
+	if (!view || (is_ready && bip_wait_for(view, 0))) {
+		bip_release_view(view);
+		return NULL;
+	}
+	if (((struct bip_object *)self)->is_ready == is_ready || (is_ready && bi_view_is_idle(view))) {
+		bip_release_view(view);
+		return Py_NewRef(self);
+	}
+	result = bip_derive((struct bip_object *)self, view);
+	if (!result)
+		return NULL;
+	((struct bip_object *)result)->is_ready = (char)is_ready;
+	((struct bip_object *)result)->mask = bip_mask(self);
+	return result;
+}
 
 PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -16,14 +40,14 @@ PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count)
 		flags = PyLong_AsLongLong(args[0]);
 	if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError))
 		PyErr_Format(bip_UnsupportedError, "flags is %S, not an int of 64 bits [B-48]", bip_printable(args[0]));
-	if ((flags == -1 && PyErr_Occurred()) || bip_refuse_released(self))
+	if (flags == -1 && PyErr_Occurred())
 		return NULL;
 	if (flags & 0xffff & ~BI_ACQUIRE_READY)
 		return PyErr_Format(
 			bip_UnsupportedError,
 			"flags has the demands 0x%x, and BI_ACQUIRE_READY (1) is the only one that is known [B-48]",
 			(unsigned)flags & 0xffff);
-	return flags & BI_ACQUIRE_READY && bip_wait(self) ? NULL : Py_NewRef(self);
+	return describe(self, (flags & BI_ACQUIRE_READY) != 0);
 }
 
 static int check_type(PyObject *object)

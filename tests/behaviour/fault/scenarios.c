@@ -935,7 +935,7 @@ void scenario_bindings(struct scenario_state *state)
 	if (has_failed(state) || !went_well(state, bi_layout_init(&layout, dtype, 2, shape, NULL, 0, state->err)))
 		return;
 	(void)bi_view_release_is_immediate(array);
-	went_well(state, bi_view_pending_stream(array, &stream, state->err));
+	went_well(state, bi_view_home_stream(array, &stream, state->err));
 	if (went_well(state, bi_view_export_nonblocking(array, 0, &exchange, state->err)))
 		exchange.release(&exchange);
 	went_well(state, bi_view_switch_to_context_stream(array, state->err));
