@@ -9,7 +9,7 @@ import operator
 import pickle
 from collections.abc import Sequence
 
-from ._core import InvalidArrayError, UnsupportedError, _has_protocol, _is_complete, _mark, buffer_interface
+from ._core import InvalidArrayError, UnsupportedError, UnsupportedTypeError, _has_protocol, _is_complete, _mark, buffer_interface
 
 # A repr shows all of at most THRESHOLD elements, and of a larger array the first and last EDGE elements of each axis.
 THRESHOLD = 1000
@@ -53,6 +53,18 @@ def ndarray(array, dtype=None, *, copy=None):
 
 
 ndarray.__qualname__ = "__array__"  # which error messages name
+
+
+def check_bit_fields(kind):
+    """Raises UnsupportedTypeError for a class of ctypes with bit fields, also in the structures that it contains."""
+    while hasattr(kind, "_length_"):
+        kind = kind._type_
+    for name, inner, *bits in getattr(kind, "_fields_", ()):
+        if bits:
+            raise UnsupportedTypeError(
+                f"field {name!r} of a structure of ctypes is a bit field: numpy.frombuffer(x, 'u1') reads the bytes"
+            )
+        check_bit_fields(inner)
 
 
 def _ndarray_of(module, array):

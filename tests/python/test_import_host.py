@@ -397,7 +397,8 @@ def test_H5_interface_that_is_no_dictionary_is_a_type_error(bi):
     "entries, match",
     [({"shape": (4, -1)}, "shape"), ({"shape": (2**63,)}, "9223372036854775808"), ({"shape": (2**40, 2**40)}, "shape"),
      ({"strides": (4,)}, "strides has 1"), ({"typestr": "<f3"}, "<f3"), ({"typestr": "|O8"}, "objects"),
-     ({"typestr": "<M8[s]"}, "dates"), ({"typestr": "<i4\0"}, "NUL"), ({"data": (0, False)}, "data is 0"),
+     ({"typestr": "<M8[s]"}, "dates"), ({"typestr": "<i4\0"}, "NUL"),
+     ({"typestr": "\ud800"}, "surrogate"), ({"data": (0, False)}, "data is 0"),
      ({"data": (-1, False)}, "-1"), ({"data": (2**64, False)}, "18446744073709551616"), ({"data": (1,)}, "data has 1"),
      ({"data": (2**64 - 8, False)}, "outside"), ({"data": (16, False), "strides": (-24, 4)}, "outside"),
      ({"shape": (1,) * 65}, "65")],
@@ -438,6 +439,10 @@ def test_host_interface_with_a_descr_of_a_simple_type(bi):
     assert view.typestr == "<i4"
 
 
+def test_H5_data_that_is_neither_a_tuple_nor_a_buffer_is_named(bi):
+    refused(bi, Interface(data=1234), "array_interface", r"data is of type int.*H5", TypeError)
+
+
 # __array_struct__
 
 
@@ -469,7 +474,8 @@ def test_H6_struct_with_descr(bi):
     "members, match",
     [({"two": 3}, "two = 3.*H6"), ({"nd": -1}, "nd = -1.*H6"), ({"nd": 65}, "nd = 65.*H6"),
      ({"typekind": b"O"}, "objects"), ({"typekind": b"M", "itemsize": 8}, "dates"), ({"itemsize": 3}, "<i3"),
-     ({"shape": None}, "H6"), ({"data": None}, "data is 0")],
+     ({"shape": None}, "no shape.*H6"), ({"data": None}, "data is 0"),
+     ({"typekind": b"U", "itemsize": 5}, "itemsize is 5.*H6")],
     ids=str,
 )
 def test_H6_struct_that_cannot_be_is_refused(bi, members, match):
@@ -595,6 +601,20 @@ def test_the_array_that_a_scalar_gives_is_not_changed(bi):
     assert bi.buffer_interface(scalar).readonly and given.flags.writeable
 
 
+def test_a_refused_scalar_lets_its_array_go(bi):
+    class Given(np.ndarray):
+        base = property(lambda self: 1 / 0)
+
+    given = np.zeros(()).view(Given)
+    alive = weakref.ref(given)
+    scalar = type("Scalar", (np.float64,), {"__array__": lambda self: alive()})(3.5)
+    with pytest.raises(ZeroDivisionError):
+        bi.buffer_interface(scalar)
+    del given
+    gc.collect()
+    assert alive() is None
+
+
 @pytest.mark.parametrize("protocol", ["buffer", "array_struct", "array_interface"])
 def test_the_elements_of_a_scalar_live_as_long_as_the_view(bi, protocol):
     view = bi.buffer_interface(np.float64(3.25), protocol=protocol)
@@ -639,3 +659,17 @@ def test_structures_of_ctypes_that_the_buffer_does_not_describe(bi):
             view = bi.buffer_interface(np.asarray(made), writable=True)
         view["b"].fill(7)
         assert [item.b for item in made] == [7, 7, 7] and view.itemsize == ctypes.sizeof(kind)
+
+
+def test_structures_of_ctypes_with_bit_fields_are_refused(bi):
+    """The sizes of the integers of the format add up to the item size by chance."""
+
+    class Bits(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_int, 3), ("b", ctypes.c_int, 5), ("c", ctypes.c_longlong)]
+
+    outer = of_ctypes(ctypes.Structure, [Bits * 2])
+    for kind in (Bits, outer):
+        for made in (kind(), (kind * 3)(), memoryview(kind())):
+            with pytest.raises(bi.UnsupportedTypeError, match="'a'.*bit field"):
+                bi.buffer_interface(made)
+    assert bi.buffer_interface(of_ctypes(ctypes.Structure, [ctypes.c_int, ctypes.c_float])()).descr == [("a", "<i4"), ("b", "<f4")]

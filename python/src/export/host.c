@@ -50,8 +50,10 @@ static const char *find_refusal(const struct bi_view *view, int flags)
 		return "raw bytes have no format that NumPy reads: use view('u1'), tobytes(), numpy() or np.asarray()";
 	if (has_flags(flags, PyBUF_FORMAT) && !has_flags(flags, PyBUF_ND))
 		return "the request is for a format without a shape";
-	if ((!has_flags(flags, PyBUF_STRIDES) || has_flags(flags, PyBUF_C_CONTIGUOUS)) && !is_contiguous(view, 'C'))
+	if (!has_flags(flags, PyBUF_STRIDES) && !is_contiguous(view, 'C'))
 		return "the array is not C-contiguous, and the request is for a buffer without strides";
+	if (has_flags(flags, PyBUF_C_CONTIGUOUS) && !is_contiguous(view, 'C'))
+		return "the array is not C-contiguous";
 	if (has_flags(flags, PyBUF_F_CONTIGUOUS) && !is_contiguous(view, 'F'))
 		return "the array is not Fortran-contiguous";
 	if (has_flags(flags, PyBUF_ANY_CONTIGUOUS) && !is_contiguous(view, 'C') && !is_contiguous(view, 'F'))

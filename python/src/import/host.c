@@ -69,19 +69,26 @@ static int complete_layout(const Py_buffer *buffer, PyObject *descr, struct bi_l
 	return bip_layout(layout, layout->dtype, descr, buffer->ndim, layout->shape, NULL);
 }
 
-/*
- * Returns the NumPy array that exported a structured buffer, borrowed, or NULL. The type is then read from the array,
- * because the formats that NumPy writes lack the padding at the end of a structure.
- */
-static PyObject *find_structured_array(const Py_buffer *buffer)
+/* Returns the object that exported a structured buffer, borrowed, or NULL. */
+static PyObject *find_structured(const Py_buffer *buffer)
 {
-	PyObject *exporter = buffer->obj;
-
 	if (!buffer->format || buffer->format[0] != 'T')
 		return NULL;
-	if (PyMemoryView_Check(exporter))
-		exporter = PyMemoryView_GET_BASE(exporter);
-	return exporter && bip_is_ndarray(Py_TYPE(exporter)) ? exporter : NULL;
+	return PyMemoryView_Check(buffer->obj) ? PyMemoryView_GET_BASE(buffer->obj) : buffer->obj;
+}
+
+/*
+ * Refuses a structure of ctypes with bit fields. The format lists each of them as an integer, and the size of all
+ * fields may be right by chance.
+ */
+static int check_bit_fields(PyObject *exporter)
+{
+	PyObject *module = PyImport_ImportModule("buffer_interface._array");
+	PyObject *none = module ? PyObject_CallMethod(module, "check_bit_fields", "O", Py_TYPE(exporter)) : NULL;
+
+	Py_XDECREF(module);
+	Py_XDECREF(none);
+	return none ? 0 : -1;
 }
 
 /*
@@ -103,12 +110,15 @@ static int read_dtype(PyObject *dtype, Py_ssize_t item_size, struct bi_dtype *ou
 
 static int read_type_of_buffer(const Py_buffer *buffer, struct bi_dtype *out, PyObject **descr)
 {
-	PyObject *array = find_structured_array(buffer), *dtype;
+	PyObject *exporter = find_structured(buffer), *dtype;
 	int rc;
 
-	if (!array)
-		return bip_format_read(buffer->format, buffer->itemsize, out, descr);
-	dtype = PyObject_GetAttr(array, bip_name.dtype);
+	/* The formats that NumPy writes lack the padding at the end of a structure. */
+	if (!exporter || !bip_is_ndarray(Py_TYPE(exporter))) {
+		rc = bip_format_read(buffer->format, buffer->itemsize, out, descr);
+		return rc || !exporter ? rc : check_bit_fields(exporter);
+	}
+	dtype = PyObject_GetAttr(exporter, bip_name.dtype);
 	rc = dtype ? read_dtype(dtype, buffer->itemsize, out, descr) : -1;
 	Py_XDECREF(dtype);
 	return rc;
@@ -359,6 +369,11 @@ static int read_data(PyObject *object, PyObject *dict, struct description *out)
 				  "__array_interface__ has no 'data', and the object of type %.100s has no buffer [H5]",
 				  Py_TYPE(object)->tp_name);
 	out->data = data ? data : Py_NewRef(object);
+	if (!PyObject_CheckBuffer(out->data))
+		return bip_refuse(
+			PyExc_TypeError,
+			"data is of type %.100s, neither a tuple of address and read-only flag nor a buffer [H5]",
+			Py_TYPE(out->data)->tp_name);
 	if (get_value(dict, bip_name.offset, 0, &offset))
 		return -1;
 	if (offset)
@@ -467,8 +482,9 @@ static const struct bip_array_struct *read_capsule(PyObject *capsule)
 	array = PyCapsule_GetPointer(capsule, NULL);
 	if (array && (array->two != 2 || array->nd < 0 || array->nd > BI_MAX_NDIM || (array->nd && !array->shape))) {
 		PyErr_Format(bip_InvalidArrayError,
-			     "__array_struct__ has two = %d, which must be 2, and nd = %d, which is in 0..%d [H6]",
-			     array->two, array->nd, BI_MAX_NDIM);
+			     "__array_struct__ has two = %d, nd = %d and %s shape, not two = 2, nd in 0..%d and, "
+			     "unless nd is 0, a shape [H6]",
+			     array->two, array->nd, array->shape ? "a" : "no", BI_MAX_NDIM);
 		return NULL;
 	}
 	return array;
@@ -484,6 +500,10 @@ static int read_struct_type(const struct bip_array_struct *array, struct bi_dtyp
 	int rc;
 
 	*descr = NULL;
+	if (array->typekind == 'U' && array->itemsize % 4)
+		return bip_refuse(bip_InvalidArrayError,
+				  "itemsize is %d, and a text of kind 'U' has 4 bytes for each character [H6]",
+				  array->itemsize);
 	PyOS_snprintf(typestr, sizeof(typestr), "%c%c%d", is_native == PY_LITTLE_ENDIAN ? '<' : '>', array->typekind,
 		      units);
 	rc = bi_dtype_parse(typestr, out, &err);

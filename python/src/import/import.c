@@ -206,9 +206,8 @@ static PyObject *import_object(PyObject *object, const struct arguments *argumen
 	struct bip_found found = { NULL, NULL, 0 };
 	const struct bip_request *request = &arguments->request;
 
-	if (bip_find_array(object, request, &found))
-		return NULL;
-	if (check_no_stream("producer_stream", request->producer_stream, found.view) ||
+	if (bip_find_array(object, request, &found) ||
+	    check_no_stream("producer_stream", request->producer_stream, found.view) ||
 	    check_no_stream("stream", request->stream, found.view) ||
 	    (arguments->copy && replace_by_copy(&found, request->stream)) ||
 	    (request->writable >= 0 && apply_writable(request->writable, &found))) {

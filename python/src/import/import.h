@@ -26,7 +26,7 @@ struct bip_request {
 	int cai_raised; /* 1: getting __cuda_array_interface__ raised; then DLPack's C table is not used */
 };
 
-/* The result of an importer. The references are owned. */
+/* The result of an importer. The references are owned, also those that a failure leaves; import.c releases them. */
 struct bip_found {
 	struct bi_view *view;
 	struct bi_view *mask; /* or NULL */
@@ -66,9 +66,9 @@ int bip_refuse_masked(PyObject *object);
 
 /*
  * lazy.c: raises BufferError if the conjugation or negation of the imported tensor is still to be done. `object` is the
- * exporter. On failure the views of *found are released.
+ * exporter.
  */
-int bip_check_resolved(PyObject *object, struct bip_found *found);
+int bip_check_resolved(PyObject *object, const struct bip_found *found);
 
 /* import.c: replaces *view by a read-only view of the same memory. */
 int bip_make_readonly(struct bi_view **view);

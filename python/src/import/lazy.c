@@ -6,7 +6,6 @@
  * has such a flag, and PyTorch's dictionary and DLPack table export these tensors as if the flag were not set.
  */
 #include "import/import.h"
-#include "lifetime.h"
 #include "base/errors.h"
 #include "base/names.h"
 
@@ -39,16 +38,13 @@ static int refuse_lazy(PyObject *object, PyObject *name, const char *done, const
 	return is_lazy;
 }
 
-int bip_check_resolved(PyObject *object, struct bip_found *found)
+int bip_check_resolved(PyObject *object, const struct bip_found *found)
 {
 	/* Only complex numbers are conjugated. */
 	int is_complex = bi_dtype_kind(bi_view_dtype(found->view)) == 'c';
 
-	if ((!is_complex || !refuse_lazy(object, bip_name.is_conj, "conjugated", "resolve_conj")) &&
-	    !refuse_lazy(object, bip_name.is_neg, "negated", "resolve_neg"))
-		return 0;
-	bip_release_view(found->view);
-	bip_release_view(found->mask);
-	*found = (struct bip_found){ NULL, NULL, 0 };
-	return -1;
+	return (is_complex && refuse_lazy(object, bip_name.is_conj, "conjugated", "resolve_conj")) ||
+			       refuse_lazy(object, bip_name.is_neg, "negated", "resolve_neg")
+		       ? -1
+		       : 0;
 }

@@ -6,7 +6,6 @@
  * and imported into the context that the structure names.
  */
 #include "contexts.h"
-#include "lifetime.h"
 #include "object.h"
 #include "streams.h"
 #include "uses.h"
@@ -63,11 +62,7 @@ static int import_own(PyObject *object, const struct bip_request *request, struc
 		return -1;
 	found->view = bip_hold(object);
 	found->flags = ((const struct bip_object *)object)->flags;
-	if (found->view && !follow_producer(found->view, request) && !follow_producer(found->mask, request))
-		return 1;
-	bip_release_view(found->view);
-	bip_release_view(found->mask);
-	return -1;
+	return found->view && !follow_producer(found->view, request) && !follow_producer(found->mask, request) ? 1 : -1;
 }
 
 /* Objects of other types */
@@ -151,11 +146,7 @@ static int import_foreign(PyObject *object, const struct bi_python_api *api, con
 		release_struct(&exchange);
 		return -1;
 	}
-	if (follow_producer(found->view, request)) {
-		bip_release_view(found->view);
-		return -1;
-	}
-	return 1;
+	return follow_producer(found->view, request) ? -1 : 1;
 }
 
 /*

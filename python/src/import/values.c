@@ -115,11 +115,12 @@ int bip_text(PyObject *object, const char *key, const char *rule, const char **o
 		return bip_refuse(PyExc_TypeError, "%s is of type %.100s, not a str%s", key, Py_TYPE(object)->tp_name,
 				  rule);
 	*out = PyUnicode_AsUTF8AndSize(object, &length);
-	if (!*out)
-		return -1;
-	if (strlen(*out) == (size_t)length)
+	if (*out && strlen(*out) == (size_t)length)
 		return 0;
-	return bip_refuse(bip_InvalidArrayError, "%s %R contains a NUL character%s", key, object, rule);
+	if (!*out && !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+		return -1;
+	return bip_refuse(bip_InvalidArrayError, "%s %R contains %s%s", key, object,
+			  *out ? "a NUL character" : "a surrogate, which has no UTF-8", rule);
 }
 
 int bip_data_pair(PyObject *pair, const char *rule, uint64_t *address, int *readonly)
