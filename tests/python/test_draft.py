@@ -2,6 +2,7 @@
 
 import gc
 import io
+import types
 import warnings
 import weakref
 
@@ -285,6 +286,21 @@ def test_C6_a_draft_with_a_stream_that_is_none(bi, cuda, stream):
     refused(bi, "C6", buffer=cuda.alloc(96), stream=stream)
 
 
+def test_a_draft_with_a_stream_of_another_device_is_an_invalid_array(bi, cuda, second):
+    refused(bi, "stream", buffer=cuda.alloc(96), stream=second.stream())
+
+
+def test_an_empty_draft_is_as_read_only_as_it_says(bi, cuda, opencl_queue):
+    views = [draft(bi, buffer=0, shape=(0, 6), readonly=True),
+             draft(bi, buffer=types.SimpleNamespace(int_ptr=0), shape=(0, 6), readonly=True, context=opencl_queue.context)]
+    assert [view.readonly for view in views] == [True, True]
+    assert not draft(bi, buffer=0, shape=(0, 6)).readonly
+
+
+def test_an_empty_draft_names_its_device_by_any_integer(bi, cuda, second):
+    assert draft(bi, buffer=0, shape=(0, 6), device=np.int64(1)).device == 1
+
+
 def test_draft_sync_false_leaves_the_order_to_the_caller(bi, cuda):
     view = draft(bi, buffer=cuda.alloc(96), stream=cuda.stream(), sync=False)
     assert view.stream is None
@@ -402,6 +418,12 @@ def test_B2_a_producer_may_return_itself(bi, memory):
 
 def test_B2_a_method_of_the_instance_does_not_count(bi, memory):
     producer = Draft(backend="host", buffer=memory.ctypes.data)
+    producer.__buffer_interface__ = lambda flags=0: 1 / 0
+    assert bi.buffer_interface(producer).shape == (4, 6)
+
+
+def test_B2_an_attribute_of_the_instance_does_not_replace_the_method(bi, memory):
+    producer = Stated(backend="host", buffer=memory.ctypes.data)
     producer.__buffer_interface__ = lambda flags=0: 1 / 0
     assert bi.buffer_interface(producer).shape == (4, 6)
 

@@ -73,16 +73,26 @@ static int check_version(PyObject *object)
 			  BI_ABI_VERSION, BI_ABI_VERSION >> 16, BI_ABI_VERSION & 0xffff);
 }
 
-/* Calls the method of the producer's type. Without the method, the producer itself may have the attributes. */
+/* Calls the method of the producer's type. An attribute of the producer with that name does not count (B-2). */
+static PyObject *call_method(PyObject *producer, PyObject *method)
+{
+	descrgetfunc bind = Py_TYPE(method)->tp_descr_get;
+	PyObject *bound = bind ? bind(method, producer, (PyObject *)Py_TYPE(producer)) : Py_NewRef(method);
+	PyObject *object = bound ? PyObject_CallNoArgs(bound) : NULL;
+
+	Py_XDECREF(bound);
+	return object;
+}
+
+/* Finds the object with the attributes: the method of the type returns it, or else it is the producer itself. */
 static int find_object(PyObject *producer, struct draft *out)
 {
 	PyObject *method = bip_type_attribute(Py_TYPE(producer), bip_name.__buffer_interface__);
 
 	out->producer = producer;
 	out->is_stated = method != NULL;
+	out->object = method ? call_method(producer, method) : Py_NewRef(producer);
 	Py_XDECREF(method);
-	out->object = out->is_stated ? PyObject_CallMethodNoArgs(producer, bip_name.__buffer_interface__)
-				     : Py_NewRef(producer);
 	return out->object && !(out->is_stated && check_version(out->object)) ? 0 : -1;
 }
 
@@ -355,23 +365,6 @@ static int read_handle(const struct draft *draft, PyObject *value, const char *k
 	return rc ? -1 : 1;
 }
 
-/*
- * Checks the number that the producer gives as a stream. A wrong number raises InvalidArrayError; as an argument of the
- * caller it would raise ValueError.
- */
-static int check_number(PyObject *stream)
-{
-	int64_t number;
-
-	if (!PyLong_Check(stream))
-		return 0;
-	if (bip_number(stream, "stream", " [C6]", &number))
-		return -1;
-	if (number > 0)
-		return 0;
-	return bip_refuse(bip_InvalidArrayError, "stream is %lld, not 1, 2 or a handle [C6]", (long long)number);
-}
-
 static int wrap_queue(uint64_t queue, struct bi_context *context, struct bi_stream **out)
 {
 	struct bi_error err;
@@ -382,11 +375,20 @@ static int wrap_queue(uint64_t queue, struct bi_context *context, struct bi_stre
 	return bip_check(bi_stream_wrap(context, handle, NULL, NULL, out, &err), &err, bip_raise_import);
 }
 
+/* A wrong stream raises InvalidArrayError; as an argument of the caller it would raise ValueError. */
 static int own_stream(const struct draft *draft, PyObject *stream, struct bi_context *context, struct bi_stream **out)
 {
+	PyObject *text;
+
 	if (draft->queue && PyIndex_Check(stream))
 		return wrap_queue(draft->queue, context, out);
-	return check_number(stream) ? -1 : bip_stream(stream, context, out);
+	if (!bip_stream(stream, context, out))
+		return 0;
+	text = PyErr_Occurred() == PyExc_ValueError ? bip_take_message() : NULL;
+	if (text)
+		PyErr_Format(bip_InvalidArrayError, "%U", text);
+	Py_XDECREF(text);
+	return -1;
 }
 
 /* Sets *out to the stream of the caller, else to that of the producer. NULL: none is named, or sync=False. */
@@ -424,14 +426,20 @@ static int import_on(struct draft *draft, const struct bip_request *request, str
 }
 
 /* Imports an array without elements as new memory, because the handle of the producer may be 0 or invalid. */
-static int import_empty(struct draft *draft, struct bi_context *context, struct bip_found *found)
+static int import_empty(struct draft *draft, const struct bip_request *request, struct bi_context *context,
+			struct bip_found *found)
 {
 	struct bi_memory *memory;
 	struct bi_error err;
-	int rc = bi_memory_create(context, 0, BI_MEMORY_DEFAULT, &memory, &err);
+	unsigned flags;
+	int rc;
 
+	if (read_flags(draft->object, request, &flags))
+		return -1;
+	rc = bi_memory_create(context, 0, BI_MEMORY_DEFAULT, &memory, &err);
 	if (!rc) {
-		rc = bi_view_create(memory, &draft->layout, 0, &found->view, &err);
+		rc = bi_view_create(memory, &draft->layout, flags & BI_WRAP_READONLY ? BI_VIEW_READONLY : 0,
+				    &found->view, &err);
 		bi_memory_release(memory);
 	}
 	return bip_check(rc, &err, bip_raise_import);
@@ -462,13 +470,12 @@ static int find_context_of_number(const struct draft *draft, struct bi_context *
 /* Reads the attribute `stream`. For a cl_mem, also reads the queue, because its device works on the memory. */
 static int read_stream(struct draft *draft, const struct bip_request *request)
 {
-	int trust = request->trust;
-
 	if (!request->sync || request->producer_stream)
 		return 0;
 	if (get_optional(draft->object, bip_name.stream, &draft->stream) || !draft->stream)
 		return PyErr_Occurred() ? -1 : 0;
-	return draft->kind == BI_HANDLE_CL_MEM && read_handle(draft, draft->stream, "stream", trust, &draft->queue) < 0
+	return draft->kind == BI_HANDLE_CL_MEM &&
+			       read_handle(draft, draft->stream, "stream", request->trust, &draft->queue) < 0
 		       ? -1
 		       : 0;
 }
@@ -508,7 +515,7 @@ static int find_cuda_context(const struct draft *draft, int is_empty, struct bi_
 				      : find_context_of_number(draft, out);
 	if (get_optional(draft->object, bip_name.device, &value))
 		return -1;
-	if (value && PyLong_Check(value))
+	if (value && PyIndex_Check(value))
 		rc = bip_number(value, "device", "", &ordinal);
 	Py_XDECREF(value);
 	return rc ? -1 : bip_context_cuda(ordinal > INT_MAX ? INT_MAX : (int)ordinal, out);
@@ -646,7 +653,7 @@ static int import_read(struct draft *draft, const struct bip_request *request, s
 		return -1;
 	if (!check_place(draft, &context))
 		rc = is_empty && (draft->kind == BI_HANDLE_CUDA || !draft->handle)
-			     ? import_empty(draft, context, found)
+			     ? import_empty(draft, request, context, found)
 			     : import_on(draft, request, context, found);
 	bi_context_release(context);
 	return rc;
