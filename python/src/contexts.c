@@ -26,6 +26,7 @@ struct entry {
 	struct bi_context *context; /* NULL: the entry is free */
 	struct bi_location location; /* the key */
 	int cuda; /* ordinal of the CUDA device if the context was opened, not adopted; else -1 */
+	int is_opted_out; /* 1: BI_CAI_SYNC was 0 when the context was opened, which is when the library reads it */
 	struct bi_stream *queue; /* the queue by which the context was found last, owned; or NULL */
 	PyObject *named_by; /* the Python object that stands for `queue`, owned; or NULL */
 	uint64_t used; /* value of clock_of_uses at the last use of the entry */
@@ -38,7 +39,7 @@ struct entry {
 #define WORDS 8
 
 struct word {
-	char text[64];
+	char text[256];
 	struct bi_location location;
 	pid_t process; /* the process that stored the word; a forked child cannot use the parent's devices */
 };
@@ -117,6 +118,17 @@ static struct bi_context *look_up(const struct bi_location *location)
 	return found;
 }
 
+int bip_context_is_opted_out(const struct bi_context *context)
+{
+	int found = 0;
+
+	lock_cache();
+	for (int i = 0; i < MOST && !found; i++)
+		found = entries[i].context == context && entries[i].is_opted_out;
+	unlock_cache();
+	return found;
+}
+
 /*
  * Returns true if entry `a` is replaced before entry `b`. Adopted contexts are replaced first, because other libraries
  * may still use the streams of opened contexts.
@@ -156,6 +168,8 @@ static int cuda_ordinal(const struct bi_location *location, const struct bi_cont
  */
 static struct bi_context *add_to_cache(const struct bi_location *location, struct bi_context *context)
 {
+	const char *sync = getenv("BI_CAI_SYNC");
+	int is_opted_out = sync && strcmp(sync, "0") == 0;
 	struct entry dropped = { .context = context };
 	struct bi_context *kept;
 	struct entry *entry;
@@ -166,8 +180,11 @@ static struct bi_context *add_to_cache(const struct bi_location *location, struc
 		kept = bi_context_retain(context);
 		entry = choose_entry_locked();
 		dropped = *entry;
-		*entry = (struct entry){ context, *location, cuda_ordinal(location, context),
-					 NULL,    NULL,      ++clock_of_uses };
+		*entry = (struct entry){ .context = context,
+					 .location = *location,
+					 .cuda = cuda_ordinal(location, context),
+					 .is_opted_out = is_opted_out,
+					 .used = ++clock_of_uses };
 	}
 	unlock_cache();
 	bi_stream_release(dropped.queue);
@@ -265,14 +282,14 @@ static struct bi_context *look_up_text(const char *text)
 
 /*
  * Stores the device that was opened for a word. Replaces the entry with the same word, or else the entries in rotation.
- * Does nothing if the word is too long.
+ * Does nothing if the word is empty or too long.
  */
 static void remember_word(const char *text, const struct bi_location *location)
 {
 	static int next;
 	int place = 0;
 
-	if (strlen(text) >= sizeof(words->text))
+	if (!*text || strlen(text) >= sizeof(words->text))
 		return;
 	lock_cache();
 	while (place < WORDS && strcmp(words[place].text, text))

@@ -359,6 +359,18 @@ def test_C7_a_process_opts_out_of_stream_objects_as_well(bi, cuda, monkeypatch):
     assert named.stream == handle
 
 
+def test_C7_a_process_opts_out_when_the_device_is_opened(bi, cuda, monkeypatch):
+    handle = cuda.stream()
+    opened = bi.buffer_interface(Producer(cuda))
+    monkeypatch.setenv("BI_CAI_SYNC", "0")
+    producer, view = imported_with(bi, cuda, handle, stream=Stream(handle))
+    stream = weakref.ref(producer.stream)
+    del producer.stream
+    gc.collect()
+    assert (view.stream, stream() is None) == (handle, False)
+    opened.release()
+
+
 def test_C7_sync_false_leaves_the_order_to_the_caller(cuda, take):
     view = take({"sync": False}, stream=cuda.stream())
     assert view.stream is None

@@ -5,7 +5,6 @@
  * Python objects, and refuses numbers that do not fit into the struct.
  */
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "contexts.h"
@@ -299,17 +298,6 @@ static int names_one_stream(const struct bi_cai *cai)
 }
 
 /*
- * Returns true if BI_CAI_SYNC=0 opts the process out of synchronisation. Contexts that were opened under this value
- * ignore the stream of the dictionary.
- */
-static int is_opted_out(void)
-{
-	const char *sync = getenv("BI_CAI_SYNC");
-
-	return sync && strcmp(sync, "0") == 0;
-}
-
-/*
  * Sets *out to the argument producer_stream. Without the argument, sets *out to the stream object whose handle the
  * dictionary names (bip_stream_behind), which *out keeps alive. If there is no such object, *out is NULL, and the
  * library uses the stream of the dictionary. The library uses *out for the mask too, even with BI_CAI_SYNC=0.
@@ -321,13 +309,11 @@ static int find_stream(const struct bi_cai *cai, const struct bip_request *reque
 	PyObject *behind = NULL;
 	int rc;
 
-	if (!request->producer_stream && request->sync && names_one_stream(cai)) {
+	if (!request->producer_stream && request->sync && names_one_stream(cai) && !bip_context_is_opted_out(context)) {
 		behind = bip_stream_behind(array, cai->stream);
 		if (!behind && PyErr_Occurred())
 			return -1;
 	}
-	if (behind && is_opted_out())
-		Py_CLEAR(behind);
 	rc = bip_stream_named("producer_stream", behind ? behind : request->producer_stream, context, out);
 	Py_XDECREF(behind);
 	return rc;
