@@ -43,9 +43,12 @@ static int context_of_pair(PyObject *pair, struct bi_context **out)
 	if (!PyArg_ParseTuple(pair, "ii;device is a tuple, but not of two ints (platform, ordinal)", &platform,
 			      &ordinal))
 		return bip_refuse_range(PyExc_ValueError, "device", pair, "numbers of 32 bits");
-	if (platform < 0 || ordinal < 0 || !bip_backend_with_numbers(2, &backend))
+	if (platform < 0 || ordinal < 0)
 		return bip_refuse(PyExc_ValueError,
 				  "device is (%d, %d), and -1 stands for an unknown device: pass the array itself",
+				  platform, ordinal);
+	if (!bip_backend_with_numbers(2, &backend))
+		return bip_refuse(PyExc_ValueError, "device is (%d, %d), and this build of the package has no OpenCL",
 				  platform, ordinal);
 	PyOS_snprintf(text, sizeof(text), "%s:%d:%d", backend.name, platform, ordinal);
 	return bip_context_open(text, out);
@@ -70,8 +73,8 @@ static int is_numbers(const char *text, int most)
 
 /*
  * Returns true for a well-formed device string, whether or not the device exists: "auto", "cpu", "gpu", "#N", or the
- * name of a backend, alone or with numbers or a part of a device name behind it. Such a part does not begin with a
- * digit.
+ * name of a backend, alone or with numbers or a part of a device name behind it. Such a part has a character beside
+ * digits and colons.
  */
 static int is_device_text(const char *text)
 {
@@ -86,7 +89,7 @@ static int is_device_text(const char *text)
 	if (!bip_backend_named(text, length, &backend))
 		return 0;
 	return !text[length] ||
-	       (backend.numbers && *rest && (*rest < '0' || *rest > '9' || is_numbers(rest, backend.numbers)));
+	       (backend.numbers && (rest[strspn(rest, "0123456789:")] || is_numbers(rest, backend.numbers)));
 }
 
 static int context_of_text(PyObject *text, struct bi_context **out)
