@@ -547,6 +547,11 @@ def test_svm_allocation_is_its_bytes(allocation, opencl_queue):
     assert view.stream == opencl_queue.int_ptr
 
 
+def test_the_python_object_does_not_describe_svm(allocation):
+    with pytest.raises(UnsupportedError, match="cl_mem"):
+        buffer_interface(allocation).__buffer_interface__()
+
+
 def test_svm_array(allocation, opencl_queue):
     array = cl.array.Array(opencl_queue, (4, 4), "i4", data=allocation)
     array.fill(3)

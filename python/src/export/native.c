@@ -1,9 +1,21 @@
 /* The exports of docs/specification.md: the method __buffer_interface__, and the table __buffer_interface_c__. */
+#include "handle.h"
 #include "lifetime.h"
 #include "object.h"
 #include "base/errors.h"
 #include "export/export.h"
 #include "buffer_interface/python.h"
+
+/* Refuses SVM and unified shared memory of OpenCL: the Python object has neither of the two kinds. */
+static int check_kind(const struct bi_view *view)
+{
+	enum bi_handle_kind kind = bip_native(view).kind;
+
+	if (kind != BI_HANDLE_CL_SVM && kind != BI_HANDLE_CL_USM)
+		return 0;
+	return bip_refuse(bip_UnsupportedError, "__buffer_interface__() describes a cl_mem, and this memory is a "
+						"pointer: use __buffer_interface_c__ or DLPack, or copy()");
+}
 
 /*
  * Returns an object whose attribute `stream` is None if `is_ready` is 1. This is the object itself, unless its memory
@@ -14,7 +26,7 @@ static PyObject *describe(PyObject *self, int is_ready)
 	struct bi_view *view = bip_hold(self);
 	PyObject *result;
 
-	if (!view || (is_ready && bip_wait_for(view, 0))) {
+	if (!view || check_kind(view) || (is_ready && bip_wait_for(view, 0))) {
 		bip_release_view(view);
 		return NULL;
 	}
