@@ -236,8 +236,12 @@ void bip_drop_raised(struct bip_raised *raised)
 PyObject *bip_take_message(void)
 {
 	struct bip_raised raised = bip_put_aside();
-	PyObject *text = PyObject_Str(raised.exception);
+	PyObject *text;
 
+#if PY_VERSION_HEX < 0x030C0000
+	PyErr_NormalizeException(&raised.type, &raised.exception, &raised.traceback);
+#endif
+	text = PyObject_Str(raised.exception);
 	bip_drop_raised(&raised);
 	return text;
 }

@@ -236,7 +236,7 @@ static int set_failure_from_exception(void *error, set_error *set)
 {
 	PyObject *text = bip_take_message();
 	const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
-	int rc = set_failure(error, set, "RuntimeError", message ? message : "the device cannot be opened");
+	int rc = set_failure(error, set, "RuntimeError", message && *message ? message : "the device cannot be opened");
 
 	Py_XDECREF(text);
 	PyErr_Clear();
@@ -280,14 +280,18 @@ static int allocate_on(struct bi_context *context, const struct bi_dl_tensor *pr
 static int allocate(struct bi_dl_tensor *prototype, struct bi_dl_managed_versioned **out, void *error, set_error *set)
 {
 	struct bi_context *context;
+	PyThreadState *thread;
 	struct bi_error err;
 	int rc;
 
 	*out = NULL;
 	if (find_context(prototype->device, &context, error, set))
 		return -1;
+	thread = PyGILState_Check() ? PyEval_SaveThread() : NULL;
 	rc = allocate_on(context, prototype, out, &err);
 	bi_context_release(context);
+	if (thread)
+		PyEval_RestoreThread(thread);
 	if (rc)
 		return set_failure(error, set, rc == BI_ENOMEM ? "MemoryError" : "BufferError", err.message);
 	return 0;

@@ -136,16 +136,19 @@ static int raise_no_tensor(PyObject *capsule)
 /* Takes the tensor out of the capsule. Renaming the capsule transfers ownership of the tensor to the caller [E3]. */
 static int take_tensor(PyObject *capsule, struct tensor *out)
 {
+	int rc = 1;
+
 	*out = (struct tensor){ NULL, NULL };
+	BIP_LOCK(capsule)
 	if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
 		out->versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
-		return PyCapsule_SetName(capsule, "used_dltensor_versioned");
-	}
-	if (PyCapsule_IsValid(capsule, "dltensor")) {
+		rc = PyCapsule_SetName(capsule, "used_dltensor_versioned");
+	} else if (PyCapsule_IsValid(capsule, "dltensor")) {
 		out->plain = PyCapsule_GetPointer(capsule, "dltensor");
-		return PyCapsule_SetName(capsule, "used_dltensor");
+		rc = PyCapsule_SetName(capsule, "used_dltensor");
 	}
-	return raise_no_tensor(capsule);
+	BIP_UNLOCK()
+	return rc == 1 ? raise_no_tensor(capsule) : rc;
 }
 
 /* Kinds of memory, by DLPack's device type */
