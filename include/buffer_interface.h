@@ -919,7 +919,7 @@ BI_API unsigned bi_view_flags(const struct bi_view *view);
 /* The handle behind a view. */
 struct bi_native {
 	enum bi_handle_kind kind;
-	uintptr_t handle;               /* 0 only for arrays without elements */
+	uintptr_t handle;               /* 0 only if the elements have no bytes */
 	size_t offset;                  /* bytes from the start of `handle` to element [0, ..., 0]; CUDA: 0 */
 	size_t nbytes;                  /* from the start of `handle` to the end of the memory; 0 without a handle */
 };

@@ -175,7 +175,7 @@ def check(x, order_kind):
         below, above = -sum(reach for reach in reaches if reach < 0), sum(reach for reach in reaches if reach > 0)
         require(max(below, above, math.prod(shape)) <= INT64_MAX, "the elements are too many, or reach too far [B-16]")
         is_inside = below <= x.offset <= INT64_MAX and x.offset + above + x.item_size <= x.size
-        require(x.handle and is_inside, "an element lies outside of the memory [B-17]")
+        require((x.handle or not (below or above or x.item_size)) and is_inside, "an element lies outside of the memory [B-17]")
     return shape, strides
 
 

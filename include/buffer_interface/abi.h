@@ -83,7 +83,7 @@ struct bi_exchange {
 	const char *descr;              /* JSON, with type code 3; otherwise NULL */
 	const int64_t *shape;           /* NULL only if ndim is 0 */
 	const int64_t *strides;         /* bytes; NULL only if ndim is 0 */
-	uint64_t handle;                /* start of the memory; may be 0 if there are no elements */
+	uint64_t handle;                /* start of the memory; may be 0 if the elements reach no byte */
 	uint64_t offset;                /* bytes from `handle` to element [0, ..., 0] */
 	uint64_t size;                  /* bytes of the memory, from `handle`; not more than the allocation has */
 	uint64_t context;               /* cl_context; CUcontext, 0: the primary context; host: 0 */

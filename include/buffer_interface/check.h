@@ -51,8 +51,9 @@ static inline const char *bi_exchange_check_layout(const struct bi_exchange *x)
 	}
 	if (is_empty)
 		return BI__NULL;
-	if (!x->handle || x->offset > INT64_MAX || x->offset < below || x->offset > x->size ||
-	    x->size - x->offset < above || x->size - x->offset - above < x->item_size)
+	if ((!x->handle && (below || above || x->item_size)) || x->offset > INT64_MAX ||
+	    x->offset < below || x->offset > x->size || x->size - x->offset < above ||
+	    x->size - x->offset - above < x->item_size)
 		return "an element lies outside of the memory [B-17]";
 	if ((x->flags & BI_C_CONTIGUOUS && !bi_exchange_is_dense(x, x->ndim - 1, -1)) ||
 	    (x->flags & BI_F_CONTIGUOUS && !bi_exchange_is_dense(x, 0, 1)))

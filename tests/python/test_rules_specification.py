@@ -249,6 +249,19 @@ def test_B17_an_element_outside_of_the_memory_is_refused(bi, check, members):
     refuse(bi, check, "B-17", flags=0, **members)
 
 
+@pytest.mark.parametrize("device", ["host", "opencl"])
+def test_B17_elements_of_no_bytes_need_no_memory(bi, check, device):
+    view = bi.empty((3,), "|V0", device=device)
+    exchange = exchange_of(bi, view)
+    assert check(ctypes.byref(exchange)) is None and exchange.size == exchange.item_size == 0
+    exchange.let_go()
+    text = ctypes.c_char_p(b'"|V0"')
+    void = {"type_code": 3, "type_bits": 8, "type_lanes": 0, "item_size": 0, "descr": ctypes.cast(text, ctypes.c_void_p).value}
+    members = {"handle": 0, "size": 0, "extents": (3,), **void}
+    assert accept(bi, check, steps=(0,), **members).shape == (3,)
+    refuse(bi, check, "B-17", flags=0, steps=(4,), **members)
+
+
 @bad({"flags": C_CONTIGUOUS, "extents": (2,), "steps": (8,)}, {"flags": F_CONTIGUOUS, "extents": (2, 2), "steps": (8, 4)}, {"flags": C_CONTIGUOUS, "extents": (2, 2), "steps": (4, 8)})
 def test_B18_a_flag_of_contiguity_that_is_not_true_is_refused(bi, check, members):
     refuse(bi, check, "B-18", "contiguous", **members)

@@ -164,7 +164,7 @@ def check_layout(x, shape, strides):
     below, above = layout.reach(shape, strides, x.item_size)
     is_small = max(math.prod(shape), below, above - x.item_size) <= LIMIT
     yield "B-16", is_small, f"shape is {shape}, strides are {strides}"
-    is_inside = x.handle and below <= x.offset <= LIMIT and x.offset + above <= x.size
+    is_inside = (x.handle or not (below or above)) and below <= x.offset <= LIMIT and x.offset + above <= x.size
     yield "B-17", bool(is_inside), f"handle {x.handle:#x}, offset {x.offset}, size {x.size}; the elements reach from {x.offset - below} to {x.offset + above}"
     is_c = layout.is_c_contiguous(shape, strides, x.item_size) or not x.flags & structs.C_CONTIGUOUS
     is_f = layout.is_f_contiguous(shape, strides, x.item_size) or not x.flags & structs.F_CONTIGUOUS
