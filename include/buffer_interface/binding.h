@@ -102,9 +102,9 @@ BI_API int bi_view_export_nonblocking(const struct bi_view *view, uint32_t wishe
 /*
  * Sets *stream to the handle of the home stream, also if no work is pending, or to 0 for memory that has none. The
  * memory counts as exported. Unlike after bi_view_export, the memory is not pending after bi_view_synchronize
- * (docs/ordering.md, 11.5). If a consumer makes this stream wait for its work later, the caller orders that work. Blocks
- * the calling thread if work on host memory or pinned memory is pending (`export`). BI_EBUSY: the memory is mapped for
- * writing. The handle is borrowed from the view.
+ * (docs/ordering.md, 11.5). If a consumer makes this stream wait for its work later, the caller orders that work.
+ * Blocks the calling thread if work on host memory or pinned memory is pending (`export`). BI_EBUSY: the memory is
+ * mapped for writing. The handle is borrowed from the view.
  */
 BI_API int bi_view_home_stream(const struct bi_view *view, uintptr_t *stream, struct bi_error *err);
 

@@ -167,7 +167,8 @@ class BufferInterface:
         """The queue on which the memory is ready. AttributeError for other memory than OpenCL's."""
     @property
     def stream(self) -> int | None:
-        """The stream of pending work: a cl_command_queue, or CUDA's 1 or a handle. None if no work is pending."""
+        """The stream of pending work: a cl_command_queue, or CUDA's 1 or a handle. None for host memory, or if
+        no work is pending."""
     @property
     def host_pointer(self) -> int | None:
         """Address of the first element if the CPU can use the memory in place. Does not wait for pending work."""
@@ -177,7 +178,8 @@ class BufferInterface:
     def released(self) -> bool: ...
 
     def __buffer_interface__(self, flags: int = 0, /) -> BufferInterface:
-        """Returns the array itself. `flags` are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory is ready."""
+        """Returns the array itself. `flags` are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory is ready, and returns
+        another object of the memory if this one names a stream even then."""
 
     # Contents
     def numpy(self) -> NDArray[Any]:
@@ -197,7 +199,7 @@ class BufferInterface:
 
     # Lifetime and order
     def release(self) -> None:
-        """Hands an acquired stream back and releases the memory. Exports that exist keep the memory.
+        """Hands an acquired stream back and releases the memory. Exports that hold a reference keep the memory.
 
         A producer that keeps the BufferInterface of itself forms a cycle that the garbage collector cannot see. release()
         ends the cycle.

@@ -11,7 +11,8 @@ static PyStructSequence_Field fields[] = {
 	{ "memory", "Bytes of memory, or None if not known." },
 	{ "capabilities", "Tuple of names: 'async', 'unified', 'out-of-order', 'profiling', 'svm', 'native-copy', "
 			  "'external-memory'." },
-	{ "usable", "False if the device cannot be used: then only spec, backend and reason are set." },
+	{ "usable",
+	  "False if the device cannot be used: then only spec, backend, platform_number and reason are set." },
 	{ "reason", "Why the device cannot be used, or ''." },
 	{ "version", "Version that the driver reports." },
 	{ "platform_number", "Number of the OpenCL platform, or 0." },

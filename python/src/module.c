@@ -10,9 +10,6 @@
 #include "import/import.h"
 #include "operations/operations.h"
 
-#define FAST(function) ((PyCFunction)(void (*)(void))(function))
-#define FAST_WORDS (METH_FASTCALL | METH_KEYWORDS)
-
 static PyObject *close_contexts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
 	bip_contexts_close(1);
@@ -56,8 +53,9 @@ static PyMethodDef functions[] = {
 	{ "buffer_interface", FAST(bip_buffer_interface), FAST_WORDS,
 	  "buffer_interface($module, obj, /, *, stream=None, producer_stream=None, sync=True, writable=None, "
 	  "mask='refuse', check=True, trust=False, protocol=None, copy=False)\n--\n\n"
-	  "Returns an array of host, OpenCL or CUDA memory as a BufferInterface, without a copy. The array may be of\n"
-	  "any library that supports one of the protocols below. The memory lives as long as the result or its exports.\n\n"
+	  "Returns an array of host, OpenCL or CUDA memory as a BufferInterface, without a copy unless copy=True, or for\n"
+	  "a NumPy scalar. The array may be of any library that supports one of the protocols below. The memory is kept\n"
+	  "as long as the result or an export that holds a reference.\n\n"
 	  "stream           work enqueued on it from now on waits for the producer's work; at the end of a\n"
 	  "                 `with` block the producer's later work waits for the work on the stream\n"
 	  "producer_stream  the stream of the producer's work, in place of the one that the producer names\n"
@@ -72,7 +70,7 @@ static PyMethodDef functions[] = {
 	  "                 but DLPack comes before a CUDA dictionary that names neither a stream nor a mask. 'draft' is\n"
 	  "                 __buffer_interface__(), or the attributes of the specification, section 2\n"
 	  "copy             True: return a dense copy on the same device\n\n"
-	  "A NumPy array is read from its members, or by the buffer protocol. A NumPy scalar is copied, so the result\n"
+	  "A numpy.ndarray needs no protocol call: its C struct is read, or its buffer. A NumPy scalar is copied, so the result\n"
 	  "is read-only; a structured one is not copied. A DLPack capsule is accepted as well. The strides and the\n"
 	  "offset of the result are in bytes.\n\n"
 	  "TypeError: obj supports no protocol. InvalidArrayError: obj is described wrongly. UnsupportedError: the\n"

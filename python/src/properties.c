@@ -298,15 +298,15 @@ PyGetSetDef bip_properties[] = {
 	ATTRIBUTE(device_name, "Name of the device."),
 	ATTRIBUTE(device_spec, "Device string of the device, which the argument `device` accepts."),
 	ATTRIBUTE(context, "The cl_context or CUcontext as an int; None for host memory."),
-	ATTRIBUTE(stream, "The stream of pending work as an int: a cl_command_queue, or CUDA's 1 or a handle. None if no\n"
-			  "work is pending."),
+	ATTRIBUTE(stream, "The stream of pending work as an int: a cl_command_queue, or CUDA's 1 or a handle. None for host\n"
+			  "memory, or if no work is pending."),
 	ATTRIBUTE(cl_context, "The cl_context as an int. AttributeError for other memory than OpenCL's."),
-	ATTRIBUTE(cl_command_queue, "The cl_command_queue on which the memory is ready, as an int. AttributeError for other\n"
-				    "memory than OpenCL's."),
+	ATTRIBUTE(cl_command_queue, "The cl_command_queue on which the memory is ready, as an int, also if no work is pending.\n"
+				    "AttributeError for other memory than OpenCL's."),
 	ATTRIBUTE(host_pointer, "Address of the first element if the CPU can use the memory in place, else None. Does not\n"
 				"wait for pending work."),
 	ATTRIBUTE(mask, "The mask of a masked array, a BufferInterface; None without a mask."),
-	ATTRIBUTE(released, "True after release()."),
+	ATTRIBUTE(released, "True after release() or the end of a `with` block."),
 	COMPUTED(all), COMPUTED(any), COMPUTED(argmax), COMPUTED(argmin), COMPUTED(argsort),
 	COMPUTED(astype), COMPUTED(clip), COMPUTED(cumsum), COMPUTED(dot), COMPUTED(flatten),
 	COMPUTED(max), COMPUTED(mean), COMPUTED(min), COMPUTED(nonzero), COMPUTED(prod),
@@ -314,11 +314,14 @@ PyGetSetDef bip_properties[] = {
 	{ "T", bip_get_T, NULL, "A view with the axes in reverse order.", NULL },
 	{ "mT", bip_get_mT, NULL, "A view with the last two axes swapped. ValueError with fewer axes.", NULL },
 	{ "__cuda_array_interface__", bip_get_cuda_array_interface, NULL,
-	  "The CUDA Array Interface, version 3. AttributeError for memory that is not CUDA's.", NULL },
+	  "The CUDA Array Interface, version 3. AttributeError for memory that is not CUDA's, and for a type without\n"
+	  "a typestr.", NULL },
 	{ "__array_interface__", bip_get_array_interface, NULL,
-	  "NumPy's array interface, version 3. AttributeError for memory that is not the host's.", NULL },
+	  "NumPy's array interface, version 3. AttributeError for memory that is not the host's, for a type without\n"
+	  "a typestr, and for a masked array.", NULL },
 	{ "__array_struct__", bip_get_array_struct, NULL,
-	  "NumPy's array interface as a struct. AttributeError for memory that is not the host's.", NULL },
+	  "NumPy's array interface as a struct. AttributeError for memory that is not the host's, for a type without\n"
+	  "a typestr, and for a masked array.", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */

@@ -11,20 +11,19 @@ static PyObject *refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(a
 					     "empty(), zeros() and full() allocate");
 }
 
-#define FAST(function) ((PyCFunction)(void (*)(void))(function))
-#define FAST_WORDS (METH_FASTCALL | METH_KEYWORDS)
-
 /* clang-format off */
 static PyMethodDef methods[] = {
 	{ "release", bip_release, METH_NOARGS,
 	  "release($self)\n--\n\n"
-	  "Hands an acquired stream back and releases the memory. Exports that exist keep the memory.\n"
-	  "Afterwards every use of the array raises InvalidArrayError; another release() does nothing." },
+	  "Hands an acquired stream back and releases the memory. Exports that hold a reference keep the memory;\n"
+	  "dictionaries do not. Afterwards the array raises InvalidArrayError, except for repr(), `released` and\n"
+	  "release(), which does nothing." },
 	{ "__enter__", bip_enter, METH_NOARGS,
 	  "__enter__($self)\n--\n\nReturns the array itself. InvalidArrayError if it was released." },
 	{ "__exit__", bip_exit, METH_VARARGS,
 	  "__exit__($self, *args)\n--\n\n"
-	  "release(). Waits first for pending work on memory whose producer named no stream, and on host memory." },
+	  "release(). Waits first for pending work on memory whose producer named no stream, and on host memory.\n"
+	  "After an import with sync=False it does not wait." },
 	{ "__complex__", bip_complex, METH_NOARGS,
 	  "__complex__($self)\n--\n\nReturns the only element. TypeError for an array with another number of elements." },
 	{ "acquire", bip_acquire, METH_O,
@@ -126,14 +125,15 @@ static PyMethodDef methods[] = {
 	  "memory that is not CUDA's." },
 	{ "__buffer_interface__", FAST(bip_describe), METH_FASTCALL,
 	  "__buffer_interface__($self, flags=0, /)\n--\n\n"
-	  "Returns the array itself. `flags` are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory is ready.\n"
-	  "UnsupportedError for other bits below 16." },
+	  "Returns the array itself. `flags` are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory is\n"
+	  "ready, and returns another object of the memory if this one names a stream even then.\n"
+	  "UnsupportedError for other bits below 16, and for SVM of OpenCL." },
 	{ "__dlpack__", FAST(bip_dlpack), FAST_WORDS,
 	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-	  "Returns a DLPack capsule. `stream` is None, on the host also -1, on CUDA also -1, 1, 2 or a handle; the memory\n"
-	  "is ready on it.\n"
-	  "UnsupportedError for an array that DLPack cannot describe. dl_device=(1, 0) makes a copy in host memory;\n"
-	  "then only the copy must have a name in DLPack." },
+	  "Returns a DLPack capsule. `stream`: on CUDA 1, 2, a handle, -1 (no order) or None (1); the memory is ready on it.\n"
+	  "On the host None (waits) or -1; on OpenCL None (waits).\n"
+	  "UnsupportedError for an array that DLPack cannot describe. dl_device=(1, 0) copies an array of another device\n"
+	  "to host memory; then only the copy must have a name in DLPack." },
 	{ "__dlpack_device__", bip_dlpack_device, METH_NOARGS,
 	  "__dlpack_device__($self)\n--\n\nReturns DLPack's device type and device id." },
 	{ "__array__", FAST(bip_ndarray), FAST_WORDS,

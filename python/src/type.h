@@ -4,6 +4,10 @@
 
 #include "extension.h"
 
+/* A function and its flags in the tables of methods of the type and of the module. */
+#define FAST(function) ((PyCFunction)(void (*)(void))(function))
+#define FAST_WORDS (METH_FASTCALL | METH_KEYWORDS)
+
 /*
  * Adds methods, attributes and capsules to the type that object.c defines. Adds the type to the module. Must be called
  * once.

@@ -153,9 +153,7 @@ int bip_format_write(const struct bi_view *view, char text[BIP_FORMAT_TEXT])
 	if (dtype.type != BI_VOID)
 		return write_simple(&out, dtype, "") ? -1 : (int)out.used;
 	descr = bip_dtype_descr(view);
-	if (!descr && PyErr_Occurred())
-		return -1;
-	rc = descr ? write_struct(&out, descr) : write_simple(&out, dtype, "");
+	rc = descr ? write_struct(&out, descr) : -1;
 	Py_XDECREF(descr);
 	return rc ? -1 : (int)out.used;
 }

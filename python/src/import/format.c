@@ -22,23 +22,20 @@ struct code {
 	struct bi_dtype native; /* type in native mode; item size 0: a count is the size ('c': 1 byte) */
 };
 
-#define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
-#define UNSIGNED(type) (sizeof(type) == 8 ? BI_UINT64 : sizeof(type) == 4 ? BI_UINT32 : BI_UINT16)
-
 static const struct code codes[128] = {
 	['?'] = { 1, 0, BI_BOOL, { 1, 1, BI_BOOL, 0 } },
 	['b'] = { 1, 0, BI_INT8, { 1, 1, BI_INT8, 0 } },
 	['B'] = { 1, 0, BI_UINT8, { 1, 1, BI_UINT8, 0 } },
-	['h'] = { 1, 0, BI_INT16, { sizeof(short), 1, SIGNED(short), 0 } },
-	['H'] = { 1, 0, BI_UINT16, { sizeof(short), 1, UNSIGNED(short), 0 } },
-	['i'] = { 1, 0, BI_INT32, { sizeof(int), 1, SIGNED(int), 0 } },
-	['I'] = { 1, 0, BI_UINT32, { sizeof(int), 1, UNSIGNED(int), 0 } },
-	['l'] = { 1, 0, BI_INT32, { sizeof(long), 1, SIGNED(long), 0 } },
-	['L'] = { 1, 0, BI_UINT32, { sizeof(long), 1, UNSIGNED(long), 0 } },
+	['h'] = { 1, 0, BI_INT16, { sizeof(short), 1, BIP_SIGNED(short), 0 } },
+	['H'] = { 1, 0, BI_UINT16, { sizeof(short), 1, BIP_UNSIGNED(short), 0 } },
+	['i'] = { 1, 0, BI_INT32, { sizeof(int), 1, BIP_SIGNED(int), 0 } },
+	['I'] = { 1, 0, BI_UINT32, { sizeof(int), 1, BIP_UNSIGNED(int), 0 } },
+	['l'] = { 1, 0, BI_INT32, { sizeof(long), 1, BIP_SIGNED(long), 0 } },
+	['L'] = { 1, 0, BI_UINT32, { sizeof(long), 1, BIP_UNSIGNED(long), 0 } },
 	['q'] = { 1, 0, BI_INT64, { 8, 1, BI_INT64, 0 } },
 	['Q'] = { 1, 0, BI_UINT64, { 8, 1, BI_UINT64, 0 } },
-	['n'] = { 1, 0, BI_TYPE_COUNT, { sizeof(size_t), 1, SIGNED(size_t), 0 } },
-	['N'] = { 1, 0, BI_TYPE_COUNT, { sizeof(size_t), 1, UNSIGNED(size_t), 0 } },
+	['n'] = { 1, 0, BI_TYPE_COUNT, { sizeof(size_t), 1, BIP_SIGNED(size_t), 0 } },
+	['N'] = { 1, 0, BI_TYPE_COUNT, { sizeof(size_t), 1, BIP_UNSIGNED(size_t), 0 } },
 	['e'] = { 1, 0, BI_FLOAT16, { 2, 1, BI_FLOAT16, 0 } },
 	['f'] = { 1, 0, BI_FLOAT32, { 4, 1, BI_FLOAT32, 0 } },
 	['d'] = { 1, 0, BI_FLOAT64, { 8, 1, BI_FLOAT64, 0 } },
@@ -243,7 +240,7 @@ static int read_item(struct reader *in, int depth, struct item *item)
 /* Reads the name of a field, ":name:". Returns an empty str if there is no name. */
 static PyObject *read_name(struct reader *in)
 {
-	const char *start = in->at, *end;
+	const char *start, *end;
 	PyObject *name;
 
 	if (!accept(in, ':'))

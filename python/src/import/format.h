@@ -4,6 +4,10 @@
 
 #include "extension.h"
 
+/* The element type of an integer type of C. */
+#define BIP_SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
+#define BIP_UNSIGNED(type) (sizeof(type) == 8 ? BI_UINT64 : sizeof(type) == 4 ? BI_UINT32 : BI_UINT16)
+
 /*
  * Reads a format: one simple type ("f", "<i"), several lanes of a simple type ("2h"), a structure ("T{...}"), or
  * several types ("hQ"), which are read as a structure. NULL means "B". For a structure *descr is a new str with the

@@ -12,6 +12,7 @@
 
 #include "host_memory.h"
 #include "base/names.h"
+#include "import/format.h"
 #include "import/import.h"
 #include "import/values.h"
 
@@ -34,22 +35,19 @@ struct ndarray {
 
 #define WARN_ON_WRITE 0x80000000u
 
-#define SIGNED(type) (sizeof(type) == 8 ? BI_INT64 : sizeof(type) == 4 ? BI_INT32 : BI_INT16)
-#define UNSIGNED(type) (sizeof(type) == 8 ? BI_UINT64 : sizeof(type) == 4 ? BI_UINT32 : BI_UINT16)
-
 /* Element types, indexed by NumPy's type number. Size 0: this file does not read the type. */
 static const struct bi_dtype types[] = {
 	[0] = { 1, 1, BI_BOOL, 0 },
 	[1] = { 1, 1, BI_INT8, 0 },
 	[2] = { 1, 1, BI_UINT8, 0 },
-	[3] = { sizeof(short), 1, SIGNED(short), 0 },
-	[4] = { sizeof(short), 1, UNSIGNED(short), 0 },
-	[5] = { sizeof(int), 1, SIGNED(int), 0 },
-	[6] = { sizeof(int), 1, UNSIGNED(int), 0 },
-	[7] = { sizeof(long), 1, SIGNED(long), 0 },
-	[8] = { sizeof(long), 1, UNSIGNED(long), 0 },
-	[9] = { sizeof(long long), 1, SIGNED(long long), 0 },
-	[10] = { sizeof(long long), 1, UNSIGNED(long long), 0 },
+	[3] = { sizeof(short), 1, BIP_SIGNED(short), 0 },
+	[4] = { sizeof(short), 1, BIP_UNSIGNED(short), 0 },
+	[5] = { sizeof(int), 1, BIP_SIGNED(int), 0 },
+	[6] = { sizeof(int), 1, BIP_UNSIGNED(int), 0 },
+	[7] = { sizeof(long), 1, BIP_SIGNED(long), 0 },
+	[8] = { sizeof(long), 1, BIP_UNSIGNED(long), 0 },
+	[9] = { sizeof(long long), 1, BIP_SIGNED(long long), 0 },
+	[10] = { sizeof(long long), 1, BIP_UNSIGNED(long long), 0 },
 	[11] = { 4, 1, BI_FLOAT32, 0 },
 	[12] = { 8, 1, BI_FLOAT64, 0 },
 	[14] = { 8, 1, BI_COMPLEX64, 0 },
