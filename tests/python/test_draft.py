@@ -422,6 +422,11 @@ def test_B2_a_method_of_the_instance_does_not_count(bi, memory):
     assert bi.buffer_interface(producer).shape == (4, 6)
 
 
+def test_B1_a_typestr_of_none_is_missing(bi, memory):
+    assert stated(bi, backend="host", buffer=memory.ctypes.data, typestr=None, dtype=np.dtype("f4")).typestr == "<f4"
+    refused_as_stated(bi, "no typestr or dtype.*B-1", TypeError, backend="host", buffer=memory.ctypes.data, typestr=None)
+
+
 def test_B2_an_attribute_of_the_instance_does_not_replace_the_method(bi, memory):
     producer = Stated(backend="host", buffer=memory.ctypes.data)
     producer.__buffer_interface__ = lambda flags=0: 1 / 0

@@ -147,7 +147,7 @@ static int read_attributes(PyObject *object, int is_named, struct draft *out)
 	if (out->buffer && (bip_attribute(object, bip_name.offset, &out->offset) ||
 			    bip_attribute(object, bip_name.shape, &out->shape) ||
 			    bip_attribute(object, bip_name.strides, &out->strides) ||
-			    bip_attribute(object, bip_name.typestr, &out->typestr) ||
+			    get_optional(object, bip_name.typestr, &out->typestr) ||
 			    (!out->typestr && get_optional(object, bip_name.dtype, &out->dtype))))
 		return -1;
 	return check_complete(out, is_named);
