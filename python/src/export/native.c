@@ -2,6 +2,7 @@
 #include "handle.h"
 #include "lifetime.h"
 #include "object.h"
+#include "base/backends.h"
 #include "base/errors.h"
 #include "export/export.h"
 #include "buffer_interface/python.h"
@@ -11,10 +12,10 @@ static int check_kind(const struct bi_view *view)
 {
 	enum bi_handle_kind kind = bip_native(view).kind;
 
-	if (kind != BI_HANDLE_CL_SVM && kind != BI_HANDLE_CL_USM)
+	if (kind == BI_HANDLE_HOST || kind == bip_backend_of(bi_memory_context(bi_view_memory(view))).handle)
 		return 0;
 	return bip_refuse(bip_UnsupportedError, "__buffer_interface__() describes a cl_mem, and this memory is a "
-						"pointer: use __buffer_interface_c__ or DLPack, or copy()");
+						"pointer: use __buffer_interface_c__, or a copy()");
 }
 
 /*
