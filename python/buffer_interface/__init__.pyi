@@ -168,7 +168,7 @@ class BufferInterface:
     @property
     def stream(self) -> int | None:
         """The stream of pending work: a cl_command_queue, or CUDA's 1 or a handle. None for host memory, or if
-        no work is pending."""
+        no work is pending. None too for what __buffer_interface__(1) returned."""
     @property
     def host_pointer(self) -> int | None:
         """Address of the first element if the CPU can use the memory in place. Does not wait for pending work."""

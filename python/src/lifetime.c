@@ -15,7 +15,7 @@ static int is_finalizing(void)
 #endif
 }
 
-static int has_gil(void)
+int bip_has_gil(void)
 {
 	PyThreadState *mine = PyGILState_GetThisThreadState();
 
@@ -39,7 +39,7 @@ static void call_with_gil(void (*function)(void *), void *data)
 
 static void call_now(void (*function)(void *), void *data)
 {
-	if (has_gil() && !PyErr_Occurred())
+	if (bip_has_gil() && !PyErr_Occurred())
 		function(data);
 	else
 		call_with_gil(function, data);
@@ -130,7 +130,7 @@ void bip_close_context(void (*close)(struct bi_context *context), struct bi_cont
 {
 	struct bip_raised raised;
 
-	if (!has_gil()) {
+	if (!bip_has_gil()) {
 		close(context);
 		return;
 	}

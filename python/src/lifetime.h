@@ -11,6 +11,9 @@
  */
 void bip_release_owner(void *owner);
 
+/* Returns true if the calling thread has the GIL. */
+int bip_has_gil(void);
+
 /*
  * Option around_close of every context. The library calls it on the thread that releases the last reference to the
  * context. The reference may have been that of a view, an event, or a struct or tensor of a consumer. Drops the GIL if

@@ -64,18 +64,24 @@ static int choose_arch(int capability, int *best, struct bi_error *err)
 {
 	int archs[MOST_ARCHS], count = 0, code = api.GetNumSupportedArchs(&count);
 
-	if (!code && count > MOST_ARCHS)
-		return bi__fail(err, BI_EUNSUPPORTED, "NVRTC supports %d architectures, but at most %d are read", count,
+	if (code)
+		return bi__fail_vendor(err, BI_EDRIVER, code, "nvrtcGetNumSupportedArchs failed (%d)", code);
+	if (count > MOST_ARCHS)
+		return bi__fail(err, BI_EUNSUPPORTED,
+				"NVRTC supports %d architectures, but at most %d are read: set source.image", count,
 				MOST_ARCHS);
-	if (!code)
-		code = api.GetSupportedArchs(archs);
+	code = api.GetSupportedArchs(archs);
 	if (code)
 		return bi__fail_vendor(err, BI_EDRIVER, code, "nvrtcGetSupportedArchs failed (%d)", code);
 	*best = 0;
 	for (int i = 0; i < count; i++)
 		if (archs[i] <= capability && archs[i] > *best)
 			*best = archs[i];
-	return *best ? BI_OK : bi__fail(err, BI_EUNSUPPORTED, "NVRTC supports no architecture up to sm_%d", capability);
+	return *best ? BI_OK
+		     : bi__fail(err, BI_EUNSUPPORTED,
+				"NVRTC supports no architecture up to sm_%d: set source.image, or name another library "
+				"with BI_NVRTC_LIBRARY",
+				capability);
 }
 
 /*

@@ -85,7 +85,7 @@ def messages():
     wrong += check("beside a working one", said, NO_DEVICE, "'auto' takes opencl:")
     empty = "opencl:0" if f"opencl:0 {NO_DEVICE}" in said else "opencl:1"
     return wrong + check("its device, by name", told([pocl, OCLGRIND], BI_DEVICE=f"{empty}:0", **UNWRITABLE),
-                         f"device {empty}: {NO_DEVICE.removeprefix('cannot be used: ')}")  # fmt: skip
+                         f'BI_DEVICE "{empty}:0": {NO_DEVICE.removeprefix("cannot be used: ")}')  # fmt: skip
 
 
 def install():

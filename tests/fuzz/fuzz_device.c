@@ -36,11 +36,12 @@ static int list_platforms(struct bi_device *devices, int capacity, int *count, s
 			device->usable = devices_of[platform] > 0;
 			device->kind = (int)(kinds >> (2 * platform + i) & 1) ? BI_DEVICE_KIND_GPU : BI_DEVICE_KIND_CPU;
 			if (device->usable) {
-				snprintf(device->spec, sizeof(device->spec), "opencl:%d:%d", platform, i);
+				snprintf(device->spec, sizeof(device->spec), "opencl:%c:%c", '0' + platform, '0' + i);
 				snprintf(device->name, sizeof(device->name), "device %c", 'a' + i);
 			} else {
-				snprintf(device->spec, sizeof(device->spec), "opencl:%d", platform);
-				snprintf(device->reason, sizeof(device->reason), "platform %d is broken", platform);
+				snprintf(device->spec, sizeof(device->spec), "opencl:%c", '0' + platform);
+				snprintf(device->reason, sizeof(device->reason), "platform %c is broken",
+					 '0' + platform);
 			}
 			snprintf(device->platform_name, sizeof(device->platform_name), "platform %c", 'p' + platform);
 		}

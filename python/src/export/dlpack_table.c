@@ -287,7 +287,7 @@ static int allocate(struct bi_dl_tensor *prototype, struct bi_dl_managed_version
 	*out = NULL;
 	if (find_context(prototype->device, &context, error, set))
 		return -1;
-	thread = PyGILState_Check() ? PyEval_SaveThread() : NULL;
+	thread = bip_has_gil() ? PyEval_SaveThread() : NULL;
 	rc = allocate_on(context, prototype, out, &err);
 	bi_context_release(context);
 	if (thread)

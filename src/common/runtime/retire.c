@@ -138,15 +138,15 @@ static int has_ended(const struct bi__fence *fence)
 }
 
 /*
- * Returns 1 if a graph prevents that the memory is destroyed or that an event is recorded for it. An end of work that a
- * capture left unrecorded is recorded before the memory is destroyed or deferred for another reason. A graph may be
- * launched until the context closes, so own memory that the graph uses is kept until then. While a stream is captured,
- * no event can be recorded on it, and no memory can be freed in its order.
+ * Returns 1 if a graph prevents that the memory is destroyed or that an event is recorded for it. An end of work is
+ * still unrecorded here only if a capture has prevented the record. A graph may be launched until the context closes,
+ * so own memory that the graph uses is kept until then. While a stream is captured, no event can be recorded on it, and
+ * no memory can be freed in its order.
  */
 static int is_deferred(const struct bi_memory *memory)
 {
 	if (memory->order.unrecorded)
-		return bi__order_is_blocked(memory);
+		return bi__dispatch_is_alive(&memory->order.unrecorded->context->device);
 	if (memory->own && memory->order.captured)
 		return 1;
 	if (memory->backend->synchronous)
@@ -257,10 +257,16 @@ void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *
 		destroy_or_retire(context, memory);
 }
 
+/* Returns 1 if the captures for which the memory was deferred have ended. */
+static int is_free_of_captures(const struct bi_memory *memory)
+{
+	return memory->order.unrecorded ? !bi__order_is_blocked(memory) : !is_deferred(memory);
+}
+
 static int is_done(struct bi_context *context, struct bi_memory *memory)
 {
 	const struct bi__fence fence = { context, memory->retirement.event };
-	int ended = memory->retirement.is_deferred ? !is_deferred(memory) : has_ended(&fence);
+	int ended = memory->retirement.is_deferred ? is_free_of_captures(memory) : has_ended(&fence);
 
 	if (ended == BI_EPRODUCER)
 		memory->order.failed = 1;

@@ -68,8 +68,8 @@ int bi__stream_finish(struct bi_stream *stream, struct bi_error *err)
 	struct bi_context *context = stream->context;
 	int rc = bi__dispatch_finish(&context->device, &stream->queue, err);
 
-	/* In a forked child the call has not waited. */
-	if (rc != BI_EFORK && context->device.backend->order.finish)
+	/* In a forked child, and for a captured stream, the call has not waited. */
+	if (rc != BI_EFORK && rc != BI_ECAPTURE && context->device.backend->order.finish)
 		bi__count_wait(context, BI__WAIT_FAILURE);
 	return rc;
 }

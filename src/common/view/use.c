@@ -174,7 +174,7 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 	bi__order_catch_up_in_locked(step, memory);
 	if (bi__order_can_be_captured(step->stream))
 		rc = bi__order_check_capture_locked(step->stream, memory, NULL, err);
-	if (!rc && (memory->order.first_use.count || memory->order.last_use.context)) {
+	if (!rc && (memory->order.first_use.count || memory->order.last_use.context || memory->order.unrecorded)) {
 		rc = bi__order_begin_locked(memory, step->stream, err);
 		*step = BI__STEP_ON(step->stream); /* its waits and events do not include this wait */
 	}

@@ -919,7 +919,7 @@ static void row_27_an_end_is_recorded_after_the_capture(void **state)
 /* The same for host memory, which has no home: its event would be one of the capture and never be complete. */
 static void row_27_an_end_for_host_memory_is_recorded_after_the_capture(void **state)
 {
-	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER);
+	struct bi_stream *stream = new_stream(BI_STREAM_IN_ORDER), *other = new_stream(BI_STREAM_IN_ORDER);
 	atomic_int released = 0;
 	struct bi_view *host;
 	unsigned found = 0;
@@ -941,6 +941,7 @@ static void row_27_an_end_for_host_memory_is_recorded_after_the_capture(void **s
 	REFUSED(BI_ENOMEM, end_use(host, stream, &error));
 	begin_capture(stream, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
 	REFUSED(BI_ECAPTURE, bi_view_synchronize(host, &error));
+	REFUSED(BI_ECAPTURE, end_use(host, other, &error));
 	bi_view_release(host);
 	trim_all();
 	assert_int_equal(released, 0);
