@@ -808,7 +808,7 @@ struct bi_foreign {
 
 /*
  * Wraps memory without a copy. The producer keeps it alive until `release` is called. Retains the context. Owned.
- * BI_EBOUNDS: `handle` + `nbytes` is beyond the address space (not tested for a cl_mem, which is no address).
+ * BI_EBOUNDS: `handle` + `nbytes` is beyond the address space (not tested for handles that are no address).
  *
  * cl_mem: retained once. If it is a sub-buffer, the library retains the root, but offsets of views count from the start
  * of the sub-buffer. BI_EINVAL: it is no buffer, or belongs to another context. BI_EBOUNDS: it is smaller than nbytes.
