@@ -10,9 +10,9 @@
  */
 struct bi_native bip_native(const struct bi_view *view);
 /*
- * Marks the memory as exported if work is pending on it. Drops the GIL meanwhile, because the thread that has the lock
- * of the memory may need the GIL. Called before a function of the library that gives out the handle: the first such
- * function marks the memory, and waits for that lock.
+ * Marks the memory as exported if work is pending on it, and drops the GIL meanwhile. The first function of the library
+ * that gives out the handle marks the memory too, and waits for the lock of the memory. The thread that has this lock
+ * may need the GIL. A caller that has the GIL therefore calls bip_mark_exported before such a function.
  */
 void bip_mark_exported(const struct bi_view *view);
 /* Returns the handle of bip_native as an object of type Handle, which keeps the memory. */

@@ -88,8 +88,8 @@ int bip_has_protocol(PyTypeObject *type);
 /* order.c: returns true for numpy.ndarray and types derived from it. */
 int bip_is_ndarray(PyTypeObject *type);
 /*
- * order.c: returns numpy.ndarray, borrowed, if an earlier call has stored it, or if NumPy is imported and `type` or one
- * of its bases has that name. Otherwise returns NULL without an exception.
+ * order.c: returns numpy.ndarray, borrowed, or NULL without an exception. The type is found if an earlier call has
+ * stored it, or if NumPy is imported and `type` or one of its bases is named so.
  */
 PyTypeObject *bip_find_ndarray(PyTypeObject *type);
 

@@ -177,9 +177,9 @@ struct bi__backend {
 		 * Makes the native context current on the calling thread. Sets *pushed to 1 if the context was not
 		 * current before; `end` then makes the former context current again. Between the two, `alloc`,
 		 * `follow`, `record`, `wait`, `poll`, `finish`, `capture`, `copy`, `takes`, `build`, `get` and
-		 * `enqueue` are called; other functions are called anywhere. `leave` is called instead of `end` if code
-		 * of the caller ran since `begin` (bi_context_pop_current): it does nothing if the context is not
-		 * current. Optional, all three together.
+		 * `enqueue` are called; other functions are called anywhere. If code of the caller has run since
+		 * `begin` (bi_context_pop_current), `leave` is called instead of `end`. `leave` does nothing if the
+		 * context is not current. Optional, all three together.
 		 */
 		int (*begin)(const struct bi__device_state *device, int *pushed, struct bi_error *err);
 		void (*end)(const struct bi__device_state *device);

@@ -102,7 +102,8 @@ static struct route route_dense_side(const struct bi__job *job)
 
 /*
  * Returns the context that allocates the staging buffers between two contexts that share no events. It is the context
- * of the source, unless the CPU can use pinned memory of that context only while it is mapped.
+ * of the source. If the CPU can use pinned memory of that context only while it is mapped, it is the context of the
+ * destination.
  */
 static struct bi_context *choose_staging(const struct bi__job *job)
 {
