@@ -212,7 +212,7 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 		return bi__fail(err, BI_EINVAL,
 				"handle is 0, which only host memory of 0 bytes may have, and nbytes is %zu",
 				foreign->nbytes);
-	if (!bi__registry_is_object(foreign->kind) && foreign->nbytes > UINTPTR_MAX - foreign->handle)
+	if (foreign->nbytes > UINTPTR_MAX - foreign->handle && !bi__registry_is_object(foreign->kind))
 		return bi__fail(err, BI_EBOUNDS, "handle 0x%llx and nbytes %zu are beyond the address space",
 				(unsigned long long)foreign->handle, foreign->nbytes);
 	if (foreign->stream && !bi__same_space(foreign->stream->context, context))
