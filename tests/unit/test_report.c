@@ -98,7 +98,7 @@ static int report_in_child(void *context)
 	char *report;
 	int rc;
 
-	alarm(20); /* a child that waits for the lock ends by the signal */
+	alarm(20);
 	rc = bi_context_report(context, &report, NULL);
 	if (!rc)
 		bi_report_free(report);
@@ -116,6 +116,60 @@ static void a_forked_child_reports_without_the_lock_of_the_pool(void **state)
 	pthread_mutex_unlock(&context->pool.lock);
 	bi_context_release(context);
 }
+
+struct filling {
+	struct bi_view *view;
+	atomic_int ends;
+};
+
+static void *fill_until_the_end(void *data)
+{
+	struct filling *filling = data;
+	const unsigned char byte = 1;
+
+	while (!filling->ends)
+		if (bi_fill(filling->view, &byte, NULL, NULL))
+			abort();
+	return NULL;
+}
+
+/* Each fill adds a record. */
+static int fill_in_child(void *view)
+{
+	const unsigned char byte = 1;
+	int rc = 0;
+
+	alarm(20); /* a child that waits for the lock ends by the signal */
+	for (int i = 0; i < 100 && !rc; i++)
+		rc = bi_fill(view, &byte, NULL, NULL);
+	return rc;
+}
+
+static void fork_while_a_thread_records(void)
+{
+	struct bi_context *context = open_profiled(1);
+	struct filling filling = { .view = NEW_ARRAY(context, "uint8", 1) };
+	struct bi_view *view = NEW_ARRAY(context, "uint8", 1);
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, fill_until_the_end, &filling), 0);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(status_of_child(fill_in_child, view), 0);
+	assert_int_equal(status_of_child(report_in_child, context), 0);
+	filling.ends = 1;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	bi_view_release(filling.view);
+	bi_view_release(view);
+	bi_context_release(context);
+}
+
+/* The thread has the lock of the report at the moment of some of the forks. */
+static void a_forked_child_records_while_the_parent_does(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 5; round++)
+		fork_while_a_thread_records();
+}
 #endif
 
 int main(void)
@@ -126,6 +180,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_is_not_utf8_is_replaced),
 #ifndef _WIN32
 		cmocka_unit_test(a_forked_child_reports_without_the_lock_of_the_pool),
+		cmocka_unit_test(a_forked_child_records_while_the_parent_does),
 #endif
 	};
 

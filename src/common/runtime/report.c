@@ -15,8 +15,9 @@ struct bi__report {
 	atomic_bool paused;
 	pthread_mutex_t collecting; /* held while a report reads times: one report at a time. Taken before `lock` */
 	pthread_mutex_t lock; /* guards the members below; not held during a wait for the device */
+	atomic_uint lock_process; /* value of bi__fork_generation when `lock` was made */
 	struct bi__record *records; /* only ever appended, so an index stays valid */
-	size_t count, capacity;
+	atomic_size_t count, capacity; /* atomic for a child that is forked while a thread writes them */
 	uint64_t lost; /* records for which there was no memory */
 };
 
@@ -27,6 +28,7 @@ struct bi__report *bi__report_create(void)
 	if (!report)
 		return NULL;
 	pthread_mutex_init(&report->lock, NULL);
+	atomic_init(&report->lock_process, bi__fork_generation);
 	pthread_mutex_init(&report->collecting, NULL);
 	return report;
 }
@@ -48,18 +50,33 @@ int bi__report_is_recording(struct bi__report *report)
 	return !report->paused;
 }
 
+/* In a forked child, makes the lock new before its first use there (fork.h). */
+static void lock_report(struct bi__report *report)
+{
+	if (report->lock_process != bi__fork_generation)
+		bi__fork_renew(&report->lock, &report->lock_process);
+	pthread_mutex_lock(&report->lock);
+}
+
+/*
+ * The process may be forked during this call, and the child uses the report. So the old records are freed after the
+ * report has the new ones, and the capacity is never more than the records have room for.
+ */
 static int grow_locked(struct bi__report *report)
 {
 	size_t capacity = report->capacity ? 2 * report->capacity : 64;
-	struct bi__record *records;
+	struct bi__record *records, *old = report->records;
 
 	if (report->count < report->capacity)
 		return 1;
-	records = realloc(report->records, capacity * sizeof(*records));
+	records = malloc(capacity * sizeof(*records));
 	if (!records)
 		return 0;
+	if (old)
+		memcpy(records, old, report->count * sizeof(*records));
 	report->records = records;
 	report->capacity = capacity;
+	free(old);
 	return 1;
 }
 
@@ -68,12 +85,14 @@ void bi__report_add(struct bi_context *context, const struct bi__record *record)
 	struct bi__report *report = context->report;
 	int added;
 
-	pthread_mutex_lock(&report->lock);
+	lock_report(report);
 	added = grow_locked(report);
-	if (added)
-		report->records[report->count++] = *record;
-	else
+	if (added) {
+		report->records[report->count] = *record;
+		report->count++;
+	} else {
 		report->lost++;
+	}
 	pthread_mutex_unlock(&report->lock);
 	if (!added)
 		bi__dispatch_event_release(&context->device, record->event);
@@ -168,7 +187,7 @@ static uintptr_t take_event(struct bi__report *report, size_t *index)
 {
 	uintptr_t event = 0;
 
-	pthread_mutex_lock(&report->lock);
+	lock_report(report);
 	while (*index < report->count && !report->records[*index].event)
 		++*index;
 	if (*index < report->count) {
@@ -193,11 +212,14 @@ static int64_t wait_for_time(struct bi_context *context, uintptr_t event)
 	return bi__dispatch_elapsed(&context->device, event);
 }
 
+/* Records of host contexts have no events. In a forked child, `collecting` of a host context may be held for ever. */
 static void collect_times(struct bi_context *context, struct bi__report *report)
 {
 	size_t index = 0;
 	uintptr_t event;
 
+	if (context->device.backend->synchronous)
+		return;
 	pthread_mutex_lock(&report->collecting);
 	while ((event = take_event(report, &index))) {
 		int64_t nanoseconds = wait_for_time(context, event);
@@ -212,7 +234,7 @@ static void collect_times(struct bi_context *context, struct bi__report *report)
 
 static void put_records(struct text *out, struct bi__report *report)
 {
-	pthread_mutex_lock(&report->lock);
+	lock_report(report);
 	for (size_t i = 0; i < report->count; i++) {
 		put(out, i ? ",\n    " : "\n    ");
 		put_record(out, &report->records[i]);
