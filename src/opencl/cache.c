@@ -90,12 +90,13 @@ static int write_program(FILE *file, const struct head *head, const void *bytes)
 
 void bi__opencl_cache_write(const char *directory, uint64_t key, const void *bytes, size_t nbytes)
 {
-	struct head head = { .key = key, .nbytes = nbytes, .hash = bi__opencl_hash(BI__OPENCL_HASH, bytes, nbytes) };
+	struct head head = { .key = key, .nbytes = nbytes };
 	char *path, *temporary;
 	FILE *file;
 
 	if (nbytes > LARGEST)
 		return;
+	head.hash = bi__opencl_hash(BI__OPENCL_HASH, bytes, nbytes);
 	path = path_of(directory, key, ".bin");
 	temporary = path_of(directory, key, ".XXXXXX");
 	file = path && temporary ? bi__file_create_own(directory, temporary) : NULL;
