@@ -290,8 +290,10 @@ int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, s
 	(*out)->read.stream = queue->stream;
 	rc = bi__cu_check(bi__cu->MemcpyDtoHAsync(slot, src, nbytes, queue->stream), "cuMemcpyDtoHAsync", err);
 	/* The driver may have enqueued the copy although it returns a failure. release_read keeps the slot. */
-	if (rc)
+	if (rc) {
 		release_read(*out);
+		*out = NULL;
+	}
 	return rc;
 }
 

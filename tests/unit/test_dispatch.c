@@ -4,7 +4,9 @@
 
 #include "common/backend/dispatch.h"
 #include "common/backend/registry.h"
+#include "common/plan/plan.h"
 #include "common/runtime/object.h"
+#include "cuda_driver.h"
 
 static struct bi_context *device, *host;
 
@@ -78,12 +80,42 @@ static void owners_of_handles_are_found(void **state)
 	bi_view_release(view);
 }
 
+/* CUDA makes the event of a short read before it enqueues the copy, which the driver refuses here. */
+static void a_read_that_fails_has_no_event(void **state)
+{
+	struct bi_view *view = NEW_ARRAY(device, "uint8", 64);
+	struct bi_memory *memory = bi_view_memory(view);
+	unsigned char bytes[64];
+	struct bi__plan plan;
+	const struct bi__move move = { .plan = &plan,
+				       .dst = { .host = (char *)bytes, .borrowed = 1 },
+				       .src = { .block = &memory->block, .device = &device->device.state } };
+	struct bi__scope scope;
+	uintptr_t event;
+	int rc;
+
+	(void)state;
+	bi__plan_bytes(&plan, 0, 0, sizeof(bytes));
+	bi__dispatch_begin(&scope, &device->device);
+	OK(bi__dispatch_copy(&device->device, &device->stream.queue, &move, &event, &error));
+	assert_int_not_equal(event, 0);
+	bi__dispatch_event_release(&device->device, event);
+	cuda_sim()->arm(1, BI__CU_ERROR_UNKNOWN, 0);
+	rc = bi__dispatch_copy(&device->device, &device->stream.queue, &move, &event, &error);
+	cuda_sim()->arm(0, 0, 0);
+	bi__dispatch_end(&scope);
+	assert_int_equal(rc, BI_EDRIVER);
+	assert_int_equal(event, 0);
+	bi_view_release(view);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_is_refused),
 		cmocka_unit_test(what_the_host_lacks_has_a_meaning),
 		cmocka_unit_test(owners_of_handles_are_found),
+		cmocka_unit_test(a_read_that_fails_has_no_event),
 	};
 	int failed;
 
