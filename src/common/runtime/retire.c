@@ -188,19 +188,35 @@ static int is_end_unknown(const struct bi_context *context, const struct bi_memo
 	return memory->order.lost && !bi__dispatch_is_lost(&context->device);
 }
 
+/* Returns 1 if captured host memory has a last-use event that is complete. */
+static int has_complete_event(const struct bi_memory *memory)
+{
+	return memory->order.captured && !memory->order.unrecorded && memory->order.last_use.context &&
+	       has_ended(&memory->order.last_use);
+}
+
 /*
  * Takes the last-use event of captured host memory, which the context keeps until it closes: the event holds a
- * reference to the context. Returns 0 if there is none, or if it is an event of another native context.
+ * reference to its own context. Returns 0 if there is none. An event of another native context is released if it is
+ * complete, and otherwise stays until is_done finds it complete.
  */
 static uintptr_t take_last_event(struct bi_context *context, struct bi_memory *memory)
 {
-	uintptr_t event;
+	struct bi__fence last_use;
 
-	if (!memory->order.captured || memory->order.unrecorded || bi__order_move_last_use(memory, context) != context)
+	if (!memory->order.captured || memory->order.unrecorded)
 		return 0;
-	event = bi__order_take_last_use(memory).event;
-	bi_context_release(context);
-	return event;
+	if (bi__order_move_last_use(memory, context) == context) {
+		last_use = bi__order_take_last_use(memory);
+		bi_context_release(context);
+		return last_use.event;
+	}
+	if (has_complete_event(memory)) {
+		last_use = bi__order_take_last_use(memory);
+		bi__order_end_host_use(memory, last_use.context);
+		bi__fence_clear(&last_use);
+	}
+	return 0;
 }
 
 /* Destroys the memory, retires it if work is pending, or keeps it for ever if it is lost. */
@@ -257,9 +273,11 @@ void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *
 		destroy_or_retire(context, memory);
 }
 
-/* Returns 1 if the captures for which the memory was deferred have ended. */
+/* Returns 1 if the captures for which the memory was deferred have ended, or if has_complete_event returns 1. */
 static int is_free_of_captures(const struct bi_memory *memory)
 {
+	if (has_complete_event(memory))
+		return 1;
 	return memory->order.unrecorded ? !bi__order_is_blocked(memory) : !is_deferred(memory);
 }
 

@@ -594,6 +594,14 @@ static void row_21_a_mapping_is_given_up_in_a_capture(void **state)
 	bi_view_release(view);
 }
 
+/* The query of captures that the library calls. */
+static const char *capture_query(void)
+{
+	if (cuda_driver()->StreamGetCaptureInfo_v2)
+		return "cuStreamGetCaptureInfo_v2";
+	return cuda_driver()->StreamGetCaptureInfo ? "cuStreamGetCaptureInfo" : "cuStreamIsCapturing";
+}
+
 static uint64_t capture_queries(void)
 {
 	return calls_of("cuStreamGetCaptureInfo_v2") + calls_of("cuStreamGetCaptureInfo") +
@@ -750,6 +758,90 @@ static void row_27_captured_host_memory_does_not_keep_its_context(void **state)
 	(void)state;
 	close_with_captured_host_memory(0);
 	close_with_captured_host_memory(1);
+}
+
+/* The last use is that of another device. Its context is kept only until a later call finds that use complete. */
+static void row_27_captured_host_memory_keeps_another_context_until_its_work_ends(void **state)
+{
+	struct bi_context *context = open_context(fixture.spec, (struct bi_options)BI_OPTIONS_INIT);
+	struct bi_context *second = open_second();
+	struct bi_view *host = allocate_in(context, BI_MEMORY_HOST), *view = allocate_in(second, BI_MEMORY_DEVICE);
+	struct bi_stream *stream = new_stream_in(context, BI_STREAM_IN_ORDER);
+	struct gate *gate;
+
+	(void)state;
+	fill(view, 1, NULL);
+	finish_all();
+	begin_capture(stream, BI__CU_CAPTURE_MODE_RELAXED);
+	acquire(host, stream);
+	hand_back(host, stream);
+	end_and_drop(stream);
+	gate = close_gate(home_of(second));
+	copy(host, view, NULL);
+	bi_view_release(host);
+	bi_view_release(view);
+	OK(bi_context_trim(context, 0, &error));
+	assert_int_equal(reported(context, "retired"), 1);
+	open_and_finish(gate);
+	OK(bi_context_trim(context, 0, &error));
+	assert_int_equal(reported(context, "retired"), 1);
+	clear_case();
+	assert_int_equal(leave_context(second), 1);
+	assert_int_equal(leave_context(context), 1);
+}
+
+static void begin_capture_of(void *stream)
+{
+	begin_capture(stream, BI__CU_CAPTURE_MODE_RELAXED);
+}
+
+/*
+ * Another thread begins a capture before the nth query of a release and of a look at the retired memory. Returns 0 if
+ * there are fewer queries. The capture stays valid, and the memory is freed once, after the capture.
+ */
+static int release_with_a_capture_before(uint64_t nth, int is_captured_before)
+{
+	struct bi_stream *home = home_of(fixture.context);
+	atomic_int released = 0;
+	struct bi_view *view = wrap(PLACE_DEVICE, 1, (struct producer){ .released = &released });
+
+	fill(view, 2, NULL);
+	bi_stream_handle(home);
+	if (is_captured_before) {
+		begin_capture(home, BI__CU_CAPTURE_MODE_RELAXED);
+		bi_view_release(view);
+		end_and_drop(home);
+	}
+	cuda_sim()->before(capture_query(), nth, begin_capture_of, home);
+	if (!is_captured_before)
+		bi_view_release(view);
+	trim_all();
+	cuda_sim()->before("", 0, NULL, NULL);
+	if (setting.is_capturing) {
+		end_and_drop(home);
+		nth = 0;
+	}
+	finish_all();
+	trim_all();
+	finish_all();
+	trim_all();
+	assert_int_equal(released, 1);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
+	clear_case();
+	return !nth;
+}
+
+static void row_27_a_capture_begins_during_a_release(void **state)
+{
+	(void)state;
+	for (int is_captured_before = 0; is_captured_before < 2; is_captured_before++) {
+		uint64_t nth = 1;
+
+		while (release_with_a_capture_before(nth, is_captured_before))
+			nth++;
+		/* A deferred memory is queried when it is looked at, and when it is retired. */
+		assert_in_range(nth, 2 + is_captured_before, 10);
+	}
 }
 
 /* Neither stream is brought into the other's capture, and the producer gets his memory back when it has ended. */
@@ -1084,23 +1176,27 @@ static void row_38_captured_memory_is_not_private(void **state)
 	end_read_elsewhere(&read, 1);
 }
 
-/* The copy would run on the home of the device memory. Nothing is enqueued, and the capture stays valid. */
+/* The copy would run on the home of the device memory. That or the stream is captured. Nothing is enqueued, and the
+ * capture stays valid. */
 static void row_27_pinned_memory_and_another_device(void **state)
 {
 	struct bi_context *second = open_second();
 	struct bi_view *pinned = allocate_in(fixture.context, BI_MEMORY_PINNED);
 	struct bi_view *device = allocate_in(second, BI_MEMORY_DEVICE);
-	struct bi_stream *stream = new_producer(BI_STREAM_IN_ORDER);
+	struct bi_stream *stream = new_producer(BI_STREAM_IN_ORDER), *captured[] = { stream, home_of(second) };
 	uint64_t before;
 
 	(void)state;
 	fill(pinned, 7, NULL);
 	finish_all();
-	begin_capture(stream, BI__CU_CAPTURE_MODE_RELAXED);
-	before = enqueued();
-	REFUSED_FOR(BI_ECAPTURE, "in another context", bi_copy(device, pinned, stream, &error));
-	assert_int_equal(enqueued(), before);
-	end_and_drop(stream);
+	for (size_t i = 0; i < ARRAY_LENGTH(captured); i++) {
+		begin_capture(captured[i], BI__CU_CAPTURE_MODE_RELAXED);
+		before = enqueued();
+		REFUSED_FOR(BI_ECAPTURE, "in another context", bi_copy(device, pinned, stream, &error));
+		REFUSED_FOR(BI_ECAPTURE, "in another context", bi_copy(pinned, device, stream, &error));
+		assert_int_equal(enqueued(), before);
+		end_and_drop(captured[i]);
+	}
 	copy(device, pinned, stream);
 	finish_all();
 	assert_int_equal(value_of(device), 7);
@@ -1132,6 +1228,8 @@ int capture_rows(void)
 		ROW(row_27_an_array_that_is_read_into_a_capture_is_given_up, NEED_CUDA),
 		ROW(row_27_what_is_refused_is_not_kept, NEED_CUDA),
 		ROW(row_27_captured_host_memory_does_not_keep_its_context, NEED_CUDA),
+		ROW(row_27_captured_host_memory_keeps_another_context_until_its_work_ends, NEED_PEERS | NEED_GATE),
+		ROW(row_27_a_capture_begins_during_a_release, NEED_CUDA | NEED_SIM),
 		ROW(row_27_what_graphs_keep_is_not_in_the_way, NEED_CUDA),
 		ROW(row_35_a_release_in_a_capture_is_put_off, NEED_CUDA),
 		ROW(row_35_rehome_in_a_capture, NEED_CUDA),

@@ -276,11 +276,14 @@ static void row_29_large_copies_do_not_stop_each_other(void **state)
 }
 
 /* Returns 1 if a call failed: there are fewer calls than `nth` otherwise. */
-static int copy_with_one_failure(struct bi_view *view, struct bi_view *host, unsigned nth)
+static int copy_with_a_failure(struct bi_view *view, struct bi_view *host, unsigned nth, unsigned count)
 {
 	uint64_t before = failures();
 
-	cuda_fail_call(nth, BI__CU_ERROR_UNKNOWN);
+	if (count == 1)
+		cuda_fail_call(nth, BI__CU_ERROR_UNKNOWN);
+	else
+		cuda_fail_calls(nth, count, BI__CU_ERROR_UNKNOWN);
 	if (bi_copy(view, host, NULL, &error))
 		assert_string_not_equal(error.message, "");
 	cuda_fail_call(0, 0);
@@ -297,7 +300,7 @@ static void row_29_failures_cost_no_staging_buffer(void **state)
 	for (int round = 0; round < ROUNDS; round++) {
 		struct bi_view *host = wrap(PLACE_HOST, 7, nobody), *view = wrap(PLACE_DEVICE, 1, nobody);
 
-		for (unsigned nth = 1; copy_with_one_failure(view, host, nth); nth++)
+		for (unsigned nth = 1; copy_with_a_failure(view, host, nth, 1); nth++)
 			finish_all();
 		copy(view, host, NULL);
 		finish_all();
@@ -369,11 +372,20 @@ static void row_29_refused_five_times(void **state)
 	assert_int_equal(calls_of("cuCtxSynchronize") > before, !setting.is_pinned);
 }
 
-/* When the stream of the copy is empty, nothing uses the host memory any more. */
-static int large_copy_with_one_failure(struct bi_view *to, struct bi_view *from, void *host, unsigned nth)
+/*
+ * When the stream of the copy is empty, nothing uses the host memory any more. Up to two calls in a row fail: with
+ * more, a wait for the host functions may have been refused too.
+ */
+static int large_copy_with_a_failure(struct bi_view *to, struct bi_view *from, void *host, unsigned nth, unsigned count)
 {
-	int failed = copy_with_one_failure(to, from, nth);
+	uint64_t waited = library_waits();
+	int failed = copy_with_a_failure(to, from, nth, count);
 
+	own_waits(library_waits() - waited); /* no reason counts them */
+	if (count > 2) {
+		settle();
+		return failed;
+	}
 	cuda_enter(fixture.context);
 	DID(StreamSynchronize(cuda_stream_of(home_of(fixture.context))));
 	cuda_leave();
@@ -384,18 +396,17 @@ static int large_copy_with_one_failure(struct bi_view *to, struct bi_view *from,
 	return failed;
 }
 
-/* At each call of a large copy. The driver works again, so a copy on another stream does. */
-static void row_19_failures_of_a_large_copy(void **state)
+/* `count` calls fail, from each call of a large copy on. The driver works again, so a copy on another stream does. */
+static void large_copies_after_failures(unsigned count)
 {
 	unsigned char *bytes = map_many_bytes(), *result = map_many_bytes();
 	struct bi_view *from = many_bytes(fixture.context, bytes), *view = many_bytes(fixture.context, NULL);
 	struct bi_view *to = many_bytes(fixture.context, result);
 
-	(void)state;
 	memset(bytes, 3, MANY_BYTES);
-	for (unsigned nth = 1; large_copy_with_one_failure(view, from, bytes, nth); nth++)
+	for (unsigned nth = 1; large_copy_with_a_failure(view, from, bytes, nth, count); nth++)
 		;
-	for (unsigned nth = 1; large_copy_with_one_failure(to, view, result, nth); nth++)
+	for (unsigned nth = 1; large_copy_with_a_failure(to, view, result, nth, count); nth++)
 		;
 	memset(bytes, 4, MANY_BYTES);
 	copy(view, from, new_stream(BI_STREAM_IN_ORDER));
@@ -408,6 +419,60 @@ static void row_19_failures_of_a_large_copy(void **state)
 	clear_case();
 	munmap(bytes, MANY_BYTES);
 	munmap(result, MANY_BYTES);
+}
+
+static void row_19_failures_of_a_large_copy(void **state)
+{
+	(void)state;
+	large_copies_after_failures(1);
+}
+
+/* The wait for the host functions of a pair is refused twice, so the call blocks until they have ended. */
+static void row_19_two_failures_of_a_large_copy(void **state)
+{
+	(void)state;
+	large_copies_after_failures(2);
+}
+
+/* The call cannot block either, so the pair is not used again. */
+static void row_19_many_failures_of_a_large_copy(void **state)
+{
+	(void)state;
+	large_copies_after_failures(5);
+}
+
+/* The driver may have enqueued a read that it refused. So the slots of refused reads are not used again. */
+static void row_21_slots_of_refused_reads_are_not_used_again(void **state)
+{
+	enum { SLOTS = 64 };
+	struct bi_view *view = allocate(), *part = slice(view, 0, 8, 1);
+	uint64_t before, functions;
+	unsigned char bytes[8];
+	unsigned nth = 0;
+
+	(void)state;
+	fill(view, 7, NULL);
+	finish_all();
+	for (int i = 0; i < 2; i++) {
+		before = cuda_calls();
+		OK(bi_view_read(part, bytes, sizeof(bytes), &error));
+		nth = cuda_find_call(before, "cuMemcpyDtoHAsync_v2", 1);
+	}
+	functions = calls_of("cuLaunchHostFunc");
+	for (int i = 0; i < SLOTS; i++) {
+		cuda_fail_call(nth, BI__CU_ERROR_UNKNOWN);
+		REFUSED(BI_EDRIVER, bi_view_read(part, bytes, sizeof(bytes), &error));
+		memset(bytes, 0, sizeof(bytes));
+		finish_all();
+		assert_int_equal(bytes[0], 0);
+	}
+	MORE(calls_of("cuLaunchHostFunc"), functions, 0);
+	OK(bi_view_read(part, bytes, sizeof(bytes), &error));
+	assert_int_equal(bytes[0], 7);
+	MORE(calls_of("cuLaunchHostFunc"), functions, 1);
+	expect_waits("value", SLOTS + 3);
+	bi_view_release(part);
+	bi_view_release(view);
 }
 
 static void *close_it(void *context)
@@ -508,6 +573,9 @@ int cuda_memory_rows(void)
 		ROW(row_29_refused_twice, NEED_CUDA | NEED_SIM),
 		ROW(row_29_refused_five_times, NEED_CUDA | NEED_SIM),
 		ROW(row_19_failures_of_a_large_copy, NEED_CUDA | NEED_SIM),
+		ROW(row_19_two_failures_of_a_large_copy, NEED_CUDA | NEED_SIM),
+		ROW(row_19_many_failures_of_a_large_copy, NEED_CUDA | NEED_SIM),
+		ROW(row_21_slots_of_refused_reads_are_not_used_again, NEED_CUDA | NEED_SIM),
 		ROW(row_29_a_close_stops_no_other_context, NEED_CUDA | NEED_SIM | NEED_GATE),
 	};
 

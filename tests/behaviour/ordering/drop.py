@@ -68,6 +68,7 @@ EXPLAINED = {
     "row_31_other_streams_wait_for_the_tail": (2, RETURNS + "; " + IMPLIED),
     "row_31_the_tail_is_not_waited_for_on_its_stream": (1, RETURNS),
     "row_30_a_stream_of_the_pinned_side_waits": (6, NOTHING),
+    "row_30_managed_memory_of_another_device": (14, NOTHING),
     "row_30_the_other_device_copies_pinned_memory": (9, NOTHING),
     "row_30_the_other_device_reports_the_copy": (1, IMPLIED),
     "row_35_his_stream_lives_as_long_as_the_memory": (1, NOTHING),

@@ -3,9 +3,9 @@
 list(APPEND ordering_least
     host=24
     pocl-basic=125 pocl-pthread=315 pocl-two-devices=68 pocl-gpu-mask=315 pocl-inline=316
-    cuda-11020-pools-0=560 cuda-12040-pools-0=560 cuda-11020-pools-1=560 cuda-12040-pools-1=560
-    cuda-seed-2=560 cuda-seed-3=560 cuda-seed-4=560 seeds-cuda=560
-    cuda-two-devices=207 cuda-opencl=204 opencl-cuda=166)
+    cuda-11020-pools-0=572 cuda-12040-pools-0=572 cuda-11020-pools-1=572 cuda-12040-pools-1=572
+    cuda-seed-2=572 cuda-seed-3=572 cuda-seed-4=572 seeds-cuda=572
+    cuda-two-devices=213 cuda-opencl=208 opencl-cuda=166)
 
 get_property(ordering_tests DIRECTORY PROPERTY TESTS)
 list(FILTER ordering_tests INCLUDE REGEX "^ordering-")

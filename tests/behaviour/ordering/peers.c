@@ -105,7 +105,8 @@ static void row_30_host_memory_between_two_devices(void **state)
 	bi_view_release(to);
 }
 
-/* Whose stream the caller names for a copy between pinned memory of the first context and memory of the second device.
+/* Whose stream the caller names for a copy between pinned or managed memory of the first context and memory of the
+ * second device.
  */
 enum whose { NOBODYS, OF_THE_PINNED_SIDE, OF_THE_DEVICE_SIDE };
 
@@ -116,10 +117,10 @@ struct pinned_case {
 	struct bi_stream *stream; /* or NULL */
 };
 
-static struct pinned_case begin_pinned(int is_upload, enum whose whose)
+static struct pinned_case begin_pinned(enum bi_memory_kind kind, int is_upload, enum whose whose)
 {
 	struct bi_context *second = open_second();
-	struct bi_view *pinned = allocate_in(fixture.context, BI_MEMORY_PINNED);
+	struct bi_view *pinned = allocate_in(fixture.context, kind);
 	struct bi_view *device = allocate_in(second, BI_MEMORY_DEVICE);
 	struct pinned_case made = { second, is_upload ? pinned : device, is_upload ? device : pinned, NULL };
 
@@ -140,9 +141,9 @@ static void end_pinned(struct pinned_case used)
 }
 
 /* The test works on one side on the caller's stream, before the copy and after it, and says nothing to the library. */
-static void copy_pinned_on_a_stream(int is_upload, enum whose whose)
+static void copy_pinned_on_a_stream(enum bi_memory_kind kind, int is_upload, enum whose whose)
 {
-	struct pinned_case used = begin_pinned(is_upload, whose);
+	struct pinned_case used = begin_pinned(kind, is_upload, whose);
 	int is_source = is_upload == (whose == OF_THE_PINNED_SIDE);
 	struct bi_view *worked_on = is_source ? used.from : used.to;
 	struct gate *gate = close_gate(used.stream);
@@ -163,9 +164,9 @@ static void copy_pinned_on_a_stream(int is_upload, enum whose whose)
 }
 
 /* Copies while a gate on the home stream of the source is closed. */
-static void copy_pinned(int is_upload, enum whose whose, int64_t from_step, int64_t to_step)
+static void copy_pinned(enum bi_memory_kind kind, int is_upload, enum whose whose, int64_t from_step, int64_t to_step)
 {
-	struct pinned_case used = begin_pinned(is_upload, whose);
+	struct pinned_case used = begin_pinned(kind, is_upload, whose);
 	struct bi_view *from = slice(used.from, 0, 100, from_step), *to = slice(used.to, 0, 100, to_step);
 	struct gate *gate = close_gate(home_of(is_upload ? fixture.context : used.second));
 	unsigned char bytes[ARRAY_BYTES];
@@ -190,7 +191,7 @@ static void row_30_the_other_device_copies_pinned_memory(void **state)
 	(void)state;
 	for (int is_upload = 0; is_upload < 2; is_upload++)
 		for (enum whose whose = NOBODYS; whose <= OF_THE_DEVICE_SIDE; whose++)
-			copy_pinned(is_upload, whose, 1, 1);
+			copy_pinned(BI_MEMORY_PINNED, is_upload, whose, 1, 1);
 }
 
 static void row_30_a_stream_of_the_pinned_side_waits(void **state)
@@ -198,10 +199,22 @@ static void row_30_a_stream_of_the_pinned_side_waits(void **state)
 	(void)state;
 	for (int is_upload = 0; is_upload < 2; is_upload++)
 		for (enum whose whose = OF_THE_PINNED_SIDE; whose <= OF_THE_DEVICE_SIDE; whose++)
-			copy_pinned_on_a_stream(is_upload, whose);
+			copy_pinned_on_a_stream(BI_MEMORY_PINNED, is_upload, whose);
 }
 
-static void row_30_strided_pinned_memory(void **state)
+/* Managed memory has an address of the host, and is not pinned: 7.1 has the stream of the copy. */
+static void row_30_managed_memory_of_another_device(void **state)
+{
+	(void)state;
+	for (int is_upload = 0; is_upload < 2; is_upload++)
+		for (enum whose whose = NOBODYS; whose <= OF_THE_DEVICE_SIDE; whose++) {
+			copy_pinned(BI_MEMORY_UNIFIED, is_upload, whose, 1, 1);
+			if (whose != NOBODYS)
+				copy_pinned_on_a_stream(BI_MEMORY_UNIFIED, is_upload, whose);
+		}
+}
+
+static void row_30_strided_pinned_and_managed_memory(void **state)
 {
 	static const int64_t steps[][2] = { { 3, 1 }, { 1, 3 }, { 3, 2 } };
 
@@ -209,7 +222,9 @@ static void row_30_strided_pinned_memory(void **state)
 	for (int is_upload = 0; is_upload < 2; is_upload++)
 		for (enum whose whose = NOBODYS; whose <= OF_THE_DEVICE_SIDE; whose++)
 			for (size_t i = 0; i < ARRAY_LENGTH(steps); i++)
-				copy_pinned(is_upload, whose, steps[i][0], steps[i][1]);
+				for (int is_managed = 0; is_managed < 2; is_managed++)
+					copy_pinned(is_managed ? BI_MEMORY_UNIFIED : BI_MEMORY_PINNED, is_upload, whose,
+						    steps[i][0], steps[i][1]);
 }
 
 /* The pinned array that the first copy reads is above the limit of its context, and retired there. */
@@ -309,7 +324,8 @@ int peers_rows(void)
 		ROW(row_30_host_memory_between_two_devices, NEED_PEERS | NEED_GATE),
 		ROW(row_30_the_other_device_copies_pinned_memory, NEED_PEERS | NEED_GATE),
 		ROW(row_30_a_stream_of_the_pinned_side_waits, NEED_PEERS | NEED_GATE),
-		ROW(row_30_strided_pinned_memory, NEED_PEERS | NEED_GATE),
+		ROW(row_30_managed_memory_of_another_device, NEED_PEERS | NEED_GATE),
+		ROW(row_30_strided_pinned_and_managed_memory, NEED_PEERS | NEED_GATE),
 		ROW(row_15_a_copy_on_another_device_keeps_the_limit, NEED_PEERS | NEED_GATE),
 		ROW(row_30_the_other_device_reports_the_copy, NEED_PEERS),
 		ROW(row_16_close_waits_for_the_other_device, NEED_PEERS | NEED_GATE),

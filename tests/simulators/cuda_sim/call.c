@@ -169,6 +169,21 @@ void arm_faults_from(uint64_t nth, uint64_t count, int code)
 	arms_rest = count ? count - 1 : UINT64_MAX;
 }
 
+static struct {
+	const char *name;
+	uint64_t left; /* calls until the one that is interrupted; 0: none is */
+	void (*run)(void *data);
+	void *data;
+} interruption;
+
+void interrupt(const char *name, uint64_t nth, void (*run)(void *data), void *data)
+{
+	interruption.name = name;
+	interruption.left = nth;
+	interruption.run = run;
+	interruption.data = data;
+}
+
 /* A driver releases objects even if the device fails. */
 static int releases_only(enum entry entry)
 {
@@ -273,6 +288,11 @@ bi__cu_result enter(enum entry entry)
 	pthread_testcancel();
 	if (!enter_control())
 		return BI__CU_ERROR_NOT_INITIALIZED;
+	if (interruption.left && !strcmp(names[entry], interruption.name) && !--interruption.left) {
+		sim_unlock();
+		interruption.run(interruption.data);
+		sim_lock();
+	}
 	remember_call(entry);
 	self = thread_self();
 	self->entry = entry;

@@ -175,6 +175,14 @@ void cuda_sim_arm_from(uint64_t nth, uint64_t count, int code)
 	leave_control();
 }
 
+void cuda_sim_before(const char *name, uint64_t nth, void (*run)(void *data), void *data)
+{
+	if (!enter_control())
+		return;
+	interrupt(name, nth, run, data);
+	leave_control();
+}
+
 void cuda_sim_behave(const char *names)
 {
 	if (!enter_control())

@@ -112,6 +112,12 @@ typedef void cuda_sim_gone_fn(uint64_t from_call, int code);
 typedef void cuda_sim_arm_from_fn(uint64_t nth, uint64_t count, int code);
 
 /*
+ * Calls run(data) before the nth call of a function with this name ("cuStreamQuery"), counted from now on. 0: of none.
+ * run may call the driver, and its calls do not count. It replaces what an earlier call of this function has set.
+ */
+typedef void cuda_sim_before_fn(const char *name, uint64_t nth, void (*run)(void *data), void *data);
+
+/*
  * Turns these switches on (names separated by commas, or "all") and all others off, until the next run. NULL:
  * environment.
  */
@@ -139,6 +145,7 @@ typedef void cuda_sim_kernel_fn(const struct bi_host_kernel *function);
 	X(arm) \
 	X(gone) \
 	X(arm_from) \
+	X(before) \
 	X(behave) \
 	X(kernel)
 

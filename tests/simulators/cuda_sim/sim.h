@@ -88,6 +88,7 @@ const char *call_name(uint64_t n);
 void shut_down(uint64_t from_call, int code);
 void arm_faults(uint64_t fail_call, int fail_code, uint64_t drop_wait);
 void arm_faults_from(uint64_t nth, uint64_t count, int code);
+void interrupt(const char *name, uint64_t nth, void (*run)(void *data), void *data);
 /* Counts an accepted wait. Returns 1 if it is the one to ignore. */
 int drops_wait(void);
 void forget_calls(void);
