@@ -129,6 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	take_all(&in, arrays);
 	rc = bi__cai_read(cai, &array, &mask, &err);
+	fuzz_refused = rc != BI_OK;
 	if (rc) {
 		check_refusal(rc, &err);
 		require(err.message[strlen(err.message) - 1] == ']', "a failure names no rule");

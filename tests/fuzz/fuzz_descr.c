@@ -58,6 +58,7 @@ static void fuzz_list(struct text text, enum bi__descr_notation from)
 	struct text there = translate(text, from), back, again;
 	uint32_t size, size_of_back;
 
+	fuzz_refused = !there.bytes;
 	if (!there.bytes)
 		return;
 	check_utf8(text);
@@ -92,6 +93,7 @@ static void fuzz_field(struct text text)
 		return;
 	wanted = copy_string(text.bytes + 1, length);
 	rc = bi__descr_find(text.bytes + 1 + length, text.length - 1 - length, wanted, &field, &err);
+	fuzz_refused = rc != BI_OK;
 	if (rc)
 		check_refusal(rc, &err);
 	else
@@ -111,6 +113,7 @@ static void fuzz_type(struct text text)
 	if (rc)
 		check_refusal(rc, &err);
 	rc = rc ? bi__descr_read_word(text.bytes, text.length, &read, &err) : rc;
+	fuzz_refused = rc != BI_OK;
 	if (rc) {
 		check_byte(rc, &err, text.length);
 		return;

@@ -174,6 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		devices_of[i] = (int)(counts % (DEVICES + 1));
 	spec = copy_string(in.data, in.size);
 	rc = fuzzed_choose(spec, &choice, &err);
+	fuzz_refused = rc != BI_OK;
 	if (rc) {
 		check_refusal(rc, &err);
 	} else {

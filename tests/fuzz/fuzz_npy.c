@@ -82,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	require(bi_context_shared("host", &host, &err) == BI_OK, "the host cannot be opened");
 	rc = bi_npy_read(host, &source, &view, &err);
+	fuzz_refused = rc != BI_OK;
 	if (rc == BI_OK) {
 		check_view(&file, view);
 		bi_view_release(view);

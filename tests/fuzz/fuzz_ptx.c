@@ -59,6 +59,7 @@ static void use_table(const struct bi__kernel *read)
 	require(!bi_dtype_make(BI_INT32, 1, 0, &dtype, &err), err.message);
 	require(!bi_view_empty(host, dtype, 1, (const int64_t[]){ 4 }, &view, &err), err.message);
 	rc = bi_kernel_get(program, "k", &kernel, &err);
+	fuzz_refused = rc != BI_OK;
 	if (rc)
 		check_refusal(rc, &err);
 	else
@@ -77,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int rc;
 
 	rc = read_table(text, "k", &kernel, &err);
+	fuzz_refused = rc != BI_OK;
 	if (rc)
 		check_refusal(rc, &err);
 	if (kernel.parameters)

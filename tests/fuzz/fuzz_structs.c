@@ -104,6 +104,7 @@ static void check_import(struct bi_context *context, int rc, const struct bi_err
 	struct bi_layout layout;
 	int64_t first, end;
 
+	fuzz_refused = rc != BI_OK;
 	if (rc) {
 		check_refusal(rc, err);
 		require(!view && !released, "a failure leaves a view behind, or released the struct");

@@ -1,5 +1,15 @@
-/* Replays files through a fuzz target where there is no fuzzer: the main program of the tests. */
+/*
+ * Replays files through a fuzz target where there is no fuzzer: the main program of the tests. The target refuses no
+ * file whose name begins with "valid_", and refuses each one whose name begins with "bad_".
+ */
 #include "fuzz/target.h"
+
+static int is_named(const char *path, const char *beginning)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, beginning, strlen(beginning)) == 0;
+}
 
 static int replay(const char *path)
 {
@@ -18,7 +28,11 @@ static int replay(const char *path)
 	}
 	LLVMFuzzerTestOneInput(data, (size_t)size);
 	free(data);
-	return fclose(file) != 0;
+	fclose(file);
+	if (!is_named(path, fuzz_refused ? "valid_" : "bad_"))
+		return 0;
+	fprintf(stderr, "%s: is %s\n", path, fuzz_refused ? "refused" : "not refused");
+	return 1;
 }
 
 int main(int count, char **paths)

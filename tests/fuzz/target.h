@@ -22,6 +22,9 @@ static inline void require(int condition, const char *what)
 	abort();
 }
 
+/* 1: the target has refused the last input. replay.c compares this with the name of a seed. */
+__attribute__((weak)) int fuzz_refused;
+
 /* Checks that a failure has its status and a message of one line. */
 static inline void check_refusal(int rc, const struct bi_error *err)
 {
