@@ -108,7 +108,7 @@ static const char *at(struct objects *objects, enum kind kind, size_t offset, de
 	} \
 	static const char *type_of_last_of_##kind(struct objects *objects) \
 	{ \
-		return at(objects, KIND_##kind, KIND_BYTES - 1, describe_type); \
+		return at(objects, KIND_##kind, LAST, describe_type); \
 	} \
 	static const char *context_of_##kind(struct objects *objects) \
 	{ \
