@@ -200,10 +200,13 @@ static bi__cu_result injected(enum entry entry)
 		sim.counts.failed_calls++;
 		return (bi__cu_result)gone_code;
 	}
-	if (!calls_left || (arms_rest && releases_only(entry)))
+	if (!calls_left)
 		return BI__CU_SUCCESS;
-	calls_left--;
-	if (calls_left)
+	if (calls_left > 1) {
+		calls_left--;
+		return BI__CU_SUCCESS;
+	}
+	if (arms_rest && releases_only(entry))
 		return BI__CU_SUCCESS;
 	calls_left = arms_rest ? 1 : 0;
 	if (arms_rest && arms_rest != UINT64_MAX)

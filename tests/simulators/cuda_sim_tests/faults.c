@@ -201,6 +201,31 @@ static void test_nth_call(void **state)
 	}
 }
 
+/* The nth call and the next one fail. Calls that release count until the nth, and succeed between the two. */
+static void test_calls_from_the_nth_on(void **state)
+{
+	struct rig rig;
+	bi__cu_event event;
+
+	(void)state;
+	for (uint64_t n = 1; n <= 3; n++) {
+		begin(&rig, 0);
+		sim->arm_from(n, 2, BI__CU_ERROR_ILLEGAL_ADDRESS);
+		for (uint64_t i = 1; i <= 4; i++) {
+			const int failed = i == n || i == n + 1;
+
+			assert_int_equal(call_set(&rig), failed ? BI__CU_ERROR_ILLEGAL_ADDRESS : BI__CU_SUCCESS);
+		}
+		must(cu->EventCreate(&event, 0));
+		sim->arm_from(2, 2, BI__CU_ERROR_ILLEGAL_ADDRESS);
+		must(cu->EventDestroy(event));
+		assert_int_equal(call_set(&rig), BI__CU_ERROR_ILLEGAL_ADDRESS);
+		assert_int_equal(call_set(&rig), BI__CU_ERROR_ILLEGAL_ADDRESS);
+		must(call_set(&rig));
+		end_without_reports(&rig);
+	}
+}
+
 /* The same from the options, which count from the beginning of the run. */
 static void test_nth_call_of_run(void **state)
 {
@@ -257,7 +282,8 @@ static void test_dropped_waits(void **state)
 }
 
 const struct CMUnitTest fault_tests[] = {
-	cmocka_unit_test(test_faults),          cmocka_unit_test(test_no_faults),     cmocka_unit_test(test_nth_call),
-	cmocka_unit_test(test_nth_call_of_run), cmocka_unit_test(test_dropped_waits),
+	cmocka_unit_test(test_faults),        cmocka_unit_test(test_no_faults),
+	cmocka_unit_test(test_nth_call),      cmocka_unit_test(test_nth_call_of_run),
+	cmocka_unit_test(test_dropped_waits), cmocka_unit_test(test_calls_from_the_nth_on),
 };
 const size_t fault_test_count = COUNT_OF(fault_tests);
