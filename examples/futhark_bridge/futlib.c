@@ -59,7 +59,10 @@ static int scale(struct futhark_context *ctx, const struct futhark_f32_1d *in, s
 {
 	const size_t count = (size_t)in->shape[0];
 
-	out->data = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE, count * sizeof(float), NULL, &ctx->rc);
+	/* As in Futhark's code, an array without elements has a buffer of a few bytes, and no kernel runs. */
+	out->data = clCreateBuffer(ctx->context, CL_MEM_READ_WRITE, (count + !count) * sizeof(float), NULL, &ctx->rc);
+	if (!count)
+		return ctx->rc;
 	if (!ctx->rc)
 		ctx->rc = clSetKernelArg(ctx->scale, 0, sizeof(in->data), &in->data);
 	if (!ctx->rc)
@@ -103,7 +106,7 @@ static void close_context(struct futhark_context *ctx)
 static int scale(struct futhark_context *ctx, const struct futhark_f32_1d *in, struct futhark_f32_1d *out)
 {
 	const float *xs = (const float *)(const void *)in->data;
-	float *ys = malloc((size_t)in->shape[0] * sizeof(*ys));
+	float *ys = malloc((size_t)(in->shape[0] + !in->shape[0]) * sizeof(*ys));
 
 	out->data = (char *)ys;
 	ctx->rc = !ys;
