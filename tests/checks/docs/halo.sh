@@ -16,7 +16,13 @@ mpicc."$mpi" -std=c11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow -I"$sourc
     "$example/halo.c" "$source/tests/checks/docs/aware.c" -o "$program" "$library" -Wl,-rpath,"$(dirname "$library")"
 for device in "$@"; do
     for ranks in 1 2 4; do
-        mpirun."$mpi" -n "$ranks" "$program" "$device" >"$program.txt" || { cat "$program.txt"; exit 1; }
+        # A run takes a second or two. One that hangs is ended, and the message says which.
+        timeout -k 10 120 mpirun."$mpi" -n "$ranks" "$program" "$device" >"$program.txt" </dev/null || {
+            rc=$?
+            cat "$program.txt"
+            echo "$ranks ranks on $device: exit status $rc (124: not ended after 120 s)"
+            exit 1
+        }
         cat "$program.txt"
         [ "$(grep -c ': as one rank$' "$program.txt")" = 3 ]
     done
