@@ -32,10 +32,14 @@ WORK = ROOT / "build/drivers"
 RECORDED = HERE / "results.json"
 PAGE = ROOT / "docs/drivers.md"
 PROGRAMS = ["tests/contract", "tests/ordering", "tests/behaviour/launch/launch", "tests/behaviour/dlpack/dlpack",
-            "tests/random_programs", "tests/drivers/opencl_facts", "tests/libbi_opencl_layer.so", "bi"]  # fmt: skip
-SUITES = ["command", "contract", "ordering", "launch", "dlpack", "random_programs", "README", "package",
+            "tests/random_programs", "tests/behaviour/fault/fault", "tests/behaviour/process/process",
+            "tests/drivers/opencl_facts", "tests/libbi_opencl_layer.so", "bi"]  # fmt: skip
+SUITES = ["command", "contract", "ordering", "launch", "dlpack", "random_programs", "fault", "process", "README", "package",
           "whole package"]  # fmt: skip
 ARGUMENTS = {"dlpack": ["opencl"], "random_programs": ["1", "500"]}  # after the device
+# Suites of several runs: the words before the device. "endurance" of process takes too long.
+WORDS = {"fault": ["allocations", "options", "cold", "memory", "gone", "calls"],
+         "process": ["cancel", "fork", "exec", "exit", "signals", "pressure", "first"]}  # fmt: skip
 SECONDS = 6000  # a suite that takes longer hangs
 
 
@@ -138,12 +142,20 @@ class Machine:
         return run([*self.prefix, self.programs.get(program, program), *arguments],
                    env={**self.environment, **environment})  # fmt: skip
 
-    def layered(self, program):
+    def layered(self, program, *words):
         """A suite below the layer that counts calls."""
         layer = self.programs["libbi_opencl_layer.so"]
-        # As a user has it, with small work done inline. The ordering suite tests what is enqueued.
-        limit = {"BI_INLINE_LIMIT": "0"} if program == "ordering" else {}
-        return self.run(program, "opencl", *ARGUMENTS.get(program, ()), OPENCL_LAYERS=layer, BI_TEST_LAYER=layer, **limit)
+        # As a user has it, with small work done inline. These suites test what is enqueued.
+        limit = {"BI_INLINE_LIMIT": "0"} if program in ("ordering", *WORDS) else {}
+        return self.run(program, *words, "opencl", *ARGUMENTS.get(program, ()), OPENCL_LAYERS=layer, BI_TEST_LAYER=layer,
+                        **limit)  # fmt: skip
+
+    def worded(self, program):
+        """One run for each word. A word whose run fails is named like a test that failed."""
+        runs = {word: self.layered(program, word) for word in WORDS[program]}
+        failed = {word: run for word, run in runs.items() if run.returncode}
+        text = "".join(f"{run.stdout}\nFAILED {word}\n" for word, run in failed.items())
+        return subprocess.CompletedProcess(program, 1 if failed else 0, text)
 
 
 # A driver with this answer cannot run tests of the Python package that have this fixture.
@@ -226,7 +238,10 @@ def run_suite(machine, suite):
     start = time.monotonic()
     functions = {"command": command, "README": readme, "package": package, "whole package": whole_package}
     try:
-        done = functions[suite](machine) if suite in functions else machine.layered(suite)
+        if suite in functions:
+            done = functions[suite](machine)
+        else:
+            done = machine.worded(suite) if suite in WORDS else machine.layered(suite)
     except subprocess.TimeoutExpired:
         done = None
     took = time.monotonic() - start
@@ -260,8 +275,8 @@ the drivers of Debian 12 and PyPI, and the suites on Intel's.
 
 {table(["driver", "from", *SUITES], suites)}
 The tests in which pyopencl calls `clEnqueueSVMFree` are left out on PoCL 3.0: the driver crashes there (see below).
-`command`: `bi devices` and `bi copy --verify`. `random_programs`: 500 programs of `tests/fuzz`. `README`: the Python
-code of the README. `package`: the tests of the Python package that use the driver most: {", ".join(f"`{test}`" for test in SELECTION[:4])},
+`command`: `bi devices` and `bi copy --verify`. `random_programs`: 500 programs of `tests/fuzz`. `fault` and `process`: the
+suites of these names in `tests/behaviour`, without `process endurance`. `README`: the Python code of the README. `package`: the tests of the Python package that use the driver most: {", ".join(f"`{test}`" for test in SELECTION[:4])},
 {", ".join(f"`{test}`" for test in SELECTION[4:])}.
 `whole package`: all tests of the Python package. On PoCL 3.1 they run in `scripts/test-python`.
 `contract` and `launch` on oclgrind leave out tests with several threads: when two threads run kernels or open contexts
