@@ -494,27 +494,40 @@ int bi__cuda_stream_close(struct bi__queue *queue)
 	return 0;
 }
 
-/* Makes the waiter wait for the kernels whose end is recorded: those of wrapped, per-thread and closed streams. */
-static int follow_recorded(bi__cu_stream waiter, struct bi__cuda_shared *shared)
+/*
+ * Makes the waiter wait for the kernels in shared->uses. bi__cuda_shared.lock is not held during the waits, because the
+ * driver may wait if the stream has no room for commands. Meanwhile the events are not in the list, so that no thread
+ * reuses them. shared->queues_lock is held.
+ */
+static int follow_uses(bi__cu_stream waiter, struct bi__cuda_shared *shared)
 {
+	struct bi__cuda_event *uses, **end = &uses;
 	int rc = BI_OK;
 
 	pthread_mutex_lock(&shared->lock);
-	for (const struct bi__cuda_queue *queue = shared->queues; queue && !rc; queue = queue->next)
-		if (queue->used)
-			rc = enqueue_wait(waiter, queue->used, NULL);
-	for (const struct bi__cuda_event *use = shared->uses; use && !rc; use = use->next)
-		rc = enqueue_wait(waiter, use, NULL);
+	uses = shared->uses;
+	shared->uses = NULL;
+	pthread_mutex_unlock(&shared->lock);
+	for (; *end; end = &(*end)->next)
+		rc = rc ? rc : enqueue_wait(waiter, *end, NULL);
+	pthread_mutex_lock(&shared->lock);
+	*end = shared->uses;
+	shared->uses = uses;
 	pthread_mutex_unlock(&shared->lock);
 	return rc;
 }
 
-/* Makes the waiter wait for the kernels on the queue if it is an own stream. */
-static int follow_own(bi__cu_stream waiter, struct bi__cuda_queue *queue)
+/* Makes the waiter wait for the kernels on the queue. */
+static int follow_queue(bi__cu_stream waiter, struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_event *event;
 	int rc;
 
+	pthread_mutex_lock(&queue->cuda->shared->lock);
+	event = queue->used;
+	pthread_mutex_unlock(&queue->cuda->shared->lock);
+	if (event)
+		return enqueue_wait(waiter, event, NULL);
 	if (!queue->is_own || !atomic_load_explicit(&queue->is_used, memory_order_relaxed))
 		return BI_OK;
 	rc = bi__cuda_refuse_capture(queue, "", NULL);
@@ -537,9 +550,9 @@ int bi__cuda_wait_for_kernels(struct bi__cuda_shared *shared)
 		return rc;
 	pthread_mutex_lock(&shared->queues_lock);
 	for (struct bi__cuda_queue *queue = shared->queues; queue && !rc; queue = queue->next)
-		rc = follow_own(waiter, queue);
+		rc = follow_queue(waiter, queue);
 	if (!rc)
-		rc = follow_recorded(waiter, shared);
+		rc = follow_uses(waiter, shared);
 	pthread_mutex_unlock(&shared->queues_lock);
 	rc = rc ? rc : bi__cuda_drain(waiter);
 	bi__cu->StreamDestroy(waiter);

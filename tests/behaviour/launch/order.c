@@ -1,10 +1,13 @@
 /* Launches and other work on the same arrays run in the order of the calls, on any streams (docs/ordering.md, row 37).
  */
+#define _POSIX_C_SOURCE 200809L
 #include "programs.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/view/view.h"
 #include "cuda_driver.h"
@@ -423,6 +426,79 @@ static void row_37_an_event_that_is_not_recorded_is_not_waited_for(void **state)
 	bi_context_pop_current(fixture.context, pushed);
 }
 
+/* Another thread that records an event, which needs an event of the CUcontext. */
+struct recorder {
+	pthread_t thread;
+	atomic_int has_begun, has_ended, is_late;
+};
+
+static void *record_event(void *data)
+{
+	struct recorder *recorder = data;
+	struct bi_event *event;
+
+	if (bi_event_record(bi_context_stream(fixture.context), &event, NULL) == BI_OK)
+		bi_event_release(event);
+	recorder->has_ended = 1;
+	return NULL;
+}
+
+/* Gives the thread ten seconds. */
+static void record_meanwhile(void *data)
+{
+	struct recorder *recorder = data;
+
+	recorder->has_begun = 1;
+	assert_int_equal(pthread_create(&recorder->thread, NULL, record_event, recorder), 0);
+	for (int i = 0; i < 1000 && !recorder->has_ended; i++)
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+	recorder->is_late = !recorder->has_ended;
+}
+
+/* Releases a program with kernels on an open and on a closed stream. Returns 0 if it makes fewer than `nth` waits. */
+static int release_and_record(uint64_t nth)
+{
+	struct bi_kernel *kernel = get_kernel(fixture.context, "spin");
+	struct bi_view *in = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct bi_view *out = make_numbers(fixture.context, 1, (int64_t[]){ 8 });
+	struct recorder recorder = { .has_begun = 0 };
+	bi__cu_stream handles[2];
+	struct bi_stream *open = wrap_new_stream(&handles[0]), *closed = wrap_new_stream(&handles[1]);
+
+	spin(kernel, open, in, out, 20000);
+	spin(kernel, closed, in, out, 20000);
+	bi_stream_release(closed);
+	cuda_sim()->before("cuStreamWaitEvent", nth, record_meanwhile, &recorder);
+	bi_kernel_release(kernel);
+	cuda_sim()->before("", 0, NULL, NULL);
+	if (recorder.has_begun)
+		assert_int_equal(pthread_join(recorder.thread, NULL), 0);
+	assert_false(recorder.is_late);
+	bi_view_release(in);
+	bi_view_release(out);
+	bi_stream_release(open);
+	OK(bi_stream_synchronize(bi_context_stream(fixture.context), &error));
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(cuda_driver()->StreamDestroy(handles[i]), 0);
+	return recorder.has_begun;
+}
+
+/* The driver may block a wait of a stream that has no room for commands, until other threads go on. */
+static void row_37_a_release_of_a_program_stops_no_other_thread(void **state)
+{
+	uint64_t nth = 1;
+	int pushed;
+
+	(void)state;
+	if (!is_cuda(fixture.context) || !cuda_sim())
+		return;
+	OK(bi_context_push_current(fixture.context, &pushed, &error));
+	while (release_and_record(nth))
+		nth++;
+	assert_true(nth > 2);
+	bi_context_pop_current(fixture.context, pushed);
+}
+
 /* How the stream of the case was made. PER_THREAD is the per-thread default stream of CUDA. */
 enum which { CONTEXT_STREAM, OPENED, OPENED_AND_CLOSED, WRAPPED, WRAPPED_AND_CLOSED, PER_THREAD, STREAMS };
 
@@ -644,6 +720,7 @@ int order_group(void)
 		TEST(row_37_a_launch_beside_a_capture_is_refused),
 		TEST(row_37_a_program_is_released_beside_a_capture),
 		TEST(row_37_an_event_that_is_not_recorded_is_not_waited_for),
+		TEST(row_37_a_release_of_a_program_stops_no_other_thread),
 		TEST(row_37_a_release_waits_for_kernels_on_each_stream),
 	};
 
