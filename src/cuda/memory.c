@@ -181,7 +181,10 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 	return rc;
 }
 
-/* The context must be current, in a relaxed scope. */
+/*
+ * A call that fails is not repeated. It may have freed the memory and return the failure of earlier work, and then the
+ * address may already be that of another allocation. The context must be current, in a relaxed scope.
+ */
 static void free_kind(const struct bi__cuda *cuda, const struct bi__block *block)
 {
 	switch ((enum bi__cuda_source)block->cookie) {
