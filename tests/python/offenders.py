@@ -777,6 +777,18 @@ def taken(array):
     return package.buffer_interface(array).numpy()
 
 
+def wrong_for_other_types(array):
+    numbers = taken(array)
+    return numbers if numbers.itemsize == 4 else 0 * numbers + 99
+
+
+def refuses_other_types(array):
+    numbers = taken(array)
+    if numbers.itemsize != 4:
+        raise TypeError("not int32")
+    return numbers
+
+
 def refuses_all(array):
     raise ValueError("no")
 

@@ -139,6 +139,21 @@ def test_right_consumer_passes():
     assert judged - set(found["holds"]) == judged & set(rules.NOT_JUDGED)
 
 
+def test_a_consumer_is_given_items_of_other_sizes():
+    broken = collect("offenders:wrong_for_other_types", rules.PROTOCOLS, consumer=True)["consumer"]["broken"]
+    assert set(broken) == {"array.odd", "buffer.odd", "dlpack.odd", "bi.odd"}
+    for texts in broken.values():
+        assert all(text.startswith("elements of type ") for text in texts)
+        assert {text[18:].split(":")[0] for text in texts} >= {"i1", "i2", "i8"}
+    assert any("c16" in text for text in broken["bi.odd"])
+
+
+def test_a_consumer_may_refuse_items_of_other_sizes():
+    found = collect("offenders:refuses_other_types", rules.PROTOCOLS, consumer=True)["consumer"]
+    assert "broken" not in found
+    assert any("elements of type " in text for text in found["skip"]["bi.odd"])
+
+
 @pytest.mark.parametrize("rule", offenders.CONSUMERS)
 def test_planted_consumers_are_found(rule):
     consumer = offenders.CONSUMERS[rule].__name__

@@ -1,6 +1,7 @@
 """Arrays of the checker for consumers: plain ones, ones that are legal in an odd way, and illegal ones.
 
-All have 24 int32 in host memory. When an array is released its memory is overwritten, so that a later use is seen.
+All have 24 numbers in host memory, int32 unless the name of the case has another type. When an array is released its
+memory is overwritten, so that a later use is seen.
 """
 
 import ctypes
@@ -14,14 +15,25 @@ from .judge import kind_of, short
 COUNT = 24
 PLAIN, ODD, ILLEGAL = "plain", "odd", "illegal"
 
+# Types by their letters in a typestr: the type of ctypes, the code of DLPack, the letter of module struct.
+ITEMS = {
+    "i4": (ctypes.c_int32, 0, "i"), "i1": (ctypes.c_int8, 0, "b"), "i2": (ctypes.c_int16, 0, "h"),
+    "i8": (ctypes.c_int64, 0, "q"), "c16": (ctypes.c_double * 2, 5, None),
+}  # fmt: skip
+OTHER_ITEMS = {f"elements of type {layout.ORDER if item != 'i1' else '|'}{item}": item for item in ITEMS if item != "i4"}
+
 
 class Memory:
     """24 numbers, and the count of releases."""
 
-    def __init__(self, numbers=range(COUNT)):
-        self.numbers = (ctypes.c_int32 * COUNT)(*numbers)
+    def __init__(self, item):
+        self._complex = item[0] == "c"
+        self.numbers = (ITEMS[item][0] * COUNT)(*map(self._number, range(COUNT)))
         self.address = ctypes.addressof(self.numbers)
         self.released = 0
+
+    def _number(self, number):
+        return (number, 0) if self._complex else number
 
     def release(self):
         """Keeps the numbers of the first release, and overwrites the memory."""
@@ -29,14 +41,14 @@ class Memory:
             self.last = list(self.numbers)
         self.released += 1
         for i in range(COUNT):
-            self.numbers[i] = -1
+            self.numbers[i] = self._number(-1)
 
 
-def nested(numbers, shape, strides, offset=0):
+def nested(numbers, shape, strides, offset, size):
     """The elements as lists, read by the layout."""
     if not shape:
-        return numbers[offset // 4]
-    return [nested(numbers, shape[1:], strides[1:], offset + i * strides[0]) for i in range(shape[0])]
+        return numbers[offset // size]
+    return [nested(numbers, shape[1:], strides[1:], offset + i * strides[0], size) for i in range(shape[0])]
 
 
 class Case:
@@ -44,12 +56,14 @@ class Case:
 
     rule = "odd"  # the rule of the consumer that is broken by a wrong result
 
-    def __init__(self, name, kind, shape=(2, 3), strides=None, offset=0, readonly=False):
-        self.name, self.kind, self.readonly = name, kind, readonly
-        self.memory = Memory()
+    def __init__(self, name, kind, shape=(2, 3), strides=None, offset=0, readonly=False, item="i4"):
+        self.name, self.kind, self.readonly, self.item = name, kind, readonly, item
+        self.size = ctypes.sizeof(ITEMS[item][0])
+        self.typestr = ("|" if self.size == 1 else layout.ORDER) + item
+        self.memory = Memory(item)
         self.shape, self.offset = shape, offset
-        self.strides = layout.c_strides(shape, 4) if strides is None else strides
-        self.wanted = None if kind == ILLEGAL else nested(list(range(COUNT)), shape, self.strides, offset)
+        self.strides = layout.c_strides(shape, self.size) if strides is None else strides
+        self.wanted = None if kind == ILLEGAL else nested(list(range(COUNT)), shape, self.strides, offset, self.size)
         self.array = None
 
     def c_numbers(self):
@@ -122,9 +136,10 @@ class ExchangeCase(Case):
         _live[id(self)] = self
         shape, strides = self.c_numbers()
         flags = structs.READONLY if self.readonly else 0
-        said = {"version": structs.VERSION, "struct_size": structs.EXCHANGE_SIZE, "owner": id(self), "size": COUNT * 4}
+        said = {"version": structs.VERSION, "struct_size": structs.EXCHANGE_SIZE, "owner": id(self), "size": COUNT * self.size}
         said |= {"release": ctypes.cast(_release, ctypes.c_void_p).value, "handle": self.memory.address, "offset": self.offset}
-        said |= {"device_type": 1, "handle_kind": 1, "type_bits": 32, "type_lanes": 1, "item_size": 4, "flags": flags}
+        said |= {"device_type": 1, "handle_kind": 1, "type_lanes": 1, "item_size": self.size, "flags": flags}
+        said |= {"type_code": ITEMS[self.item][1], "type_bits": 8 * self.size}
         said |= {"ndim": len(self.shape), "shape": ctypes.addressof(shape), "strides": ctypes.addressof(strides)}
         ctypes.memset(ctypes.addressof(out), 0, structs.EXCHANGE_SIZE)
         for member, value in {**said, **self.members}.items():
@@ -184,6 +199,8 @@ def exchange_cases():
             yield lambda name=name, kind=kind, members=members: ExchangeCase(name, kind, members)
     for name, arguments in ODD_CASES:
         yield lambda name=name, a=arguments: ExchangeCase(name, ODD, **a)
+    for name, item in OTHER_ITEMS.items():
+        yield lambda name=name, item=item: ExchangeCase(name, ODD, item=item)
     for name, arguments in ILLEGAL_SHAPES:
         yield lambda name=name, a=arguments: ExchangeCase(name, ILLEGAL, **a)
 
@@ -217,8 +234,9 @@ class TensorCase(Case):
         if self.readonly:
             block.flags = 1
         shape, strides = self.c_numbers()
-        self._steps = (ctypes.c_int64 * max(len(self.shape), 1))(*(n // 4 for n in self.strides))
-        said = {"data": self.memory.address, "device_type": 1, "ndim": len(self.shape), "bits": 32, "lanes": 1}
+        self._steps = (ctypes.c_int64 * max(len(self.shape), 1))(*(n // self.size for n in self.strides))
+        said = {"data": self.memory.address, "device_type": 1, "ndim": len(self.shape), "lanes": 1}
+        said |= {"code": ITEMS[self.item][1], "bits": 8 * self.size}
         for member, value in {**said, "byte_offset": self.offset, "shape": shape, "strides": self._steps, **self._tensor}.items():
             setattr(block.tensor, member, value)
         for member, value in self._block.items():
@@ -255,6 +273,8 @@ def tensor_cases():
                 kind_here = kind if is_versioned else ODD
                 named = name if is_versioned else f"{name}, without version"
                 yield lambda n=named, k=kind_here, v=is_versioned, a=arguments: TensorCase(n, k, is_versioned=v, **a)
+    for name, item in OTHER_ITEMS.items():
+        yield lambda name=name, item=item: TensorCase(name, ODD, item=item)
     yield lambda: TensorCase("strides NULL", ODD, {"strides": None})
     yield lambda: TensorCase("version 1.99", ODD, block={"minor": 99})
     for name, arguments in ILLEGAL_TENSORS:
@@ -267,7 +287,7 @@ def tensor_cases():
 class DictionaryCase(Case):
     def __init__(self, name, kind, members=None, **arguments):
         super().__init__(name, kind, **arguments)
-        said = {"version": 3, "typestr": layout.ORDER + "i4", "shape": self.shape, "strides": self.strides}
+        said = {"version": 3, "typestr": self.typestr, "shape": self.shape, "strides": self.strides}
         said["data"] = (self.memory.address + self.offset, self.readonly)
         self.array = _DictionaryArray({**said, **(members or {})}, self.memory)
 
@@ -290,6 +310,8 @@ class _DictionaryArray:
 def dictionary_cases():
     for name, kind, arguments in LAYOUTS:
         yield lambda name=name, kind=kind, a=arguments: DictionaryCase(name, kind, **a)
+    for name, item in OTHER_ITEMS.items():
+        yield lambda name=name, item=item: DictionaryCase(name, ODD, item=item)
     yield lambda: DictionaryCase("strides None", ODD, {"strides": None})
     yield lambda: DictionaryCase("descr of a simple type", ODD, {"descr": [("", layout.ORDER + "i4")]})
     for name, members in (
@@ -309,17 +331,18 @@ def dictionary_cases():
 class BufferCase(Case):
     def __init__(self, name, kind, cut=None, **arguments):
         super().__init__(name, kind, **arguments)
-        self._bytes = bytearray(struct.pack(f"{COUNT}i", *range(COUNT)))
+        self._letter = ITEMS[self.item][2]
+        self._bytes = bytearray(struct.pack(f"{COUNT}{self._letter}", *range(COUNT)))
         view = memoryview(self._bytes)[self.offset :]
         if cut is not None:
             view = view.cast("i")[cut]
             self.wanted = view.tolist()
         else:
-            view = view[: 4 * layout.math.prod(self.shape)].cast("i", list(self.shape)) if self.shape else view[:4].cast("i", [])
+            view = view[: self.size * layout.math.prod(self.shape)].cast(self._letter, list(self.shape))
         self.array = view.toreadonly() if self.readonly else view
 
     def read(self):
-        return list(struct.unpack(f"{COUNT}i", self._bytes))
+        return list(struct.unpack(f"{COUNT}{self._letter}", self._bytes))
 
     def poison(self):
         if self.balance() is None:
@@ -339,6 +362,9 @@ def buffer_cases():
     for name, kind, arguments in LAYOUTS:
         if "strides" not in arguments and 0 not in arguments.get("shape", ()):
             yield lambda name=name, kind=kind, a=arguments: BufferCase(name, kind, **a)
+    for name, item in OTHER_ITEMS.items():
+        if ITEMS[item][2]:
+            yield lambda name=name, item=item: BufferCase(name, ODD, item=item)
     yield lambda: BufferCase("a step of 2", ODD, slice(None, None, 2))
     yield lambda: BufferCase("a step of -1", ODD, slice(None, None, -1))
 
@@ -363,7 +389,7 @@ def flat(value):
 
 
 def is_numbers(value):
-    return all(map(is_numbers, value)) if isinstance(value, list) else isinstance(value, (int, float))
+    return all(map(is_numbers, value)) if isinstance(value, list) else isinstance(value, (int, float, complex))
 
 
 def judge_case(make, function, judge, prefix):
@@ -412,7 +438,7 @@ def judge_accepted(judge, prefix, case, found, result, named):
 def judge_refused(judge, prefix, case, refused, named):
     if case.kind == ILLEGAL:
         judge.rule(prefix + ".illegal", True)
-    elif prefix == "bi" and case.kind == ODD and case.rule != "swapped":
+    elif prefix == "bi" and case.kind == ODD and case.rule != "swapped" and case.item == "i4":
         judge.rule(f"bi.{case.rule}", False, f"{named} is refused ({refused})")
     else:
         judge.skip(f"{prefix}.{case.rule}", f"{named} is refused ({refused})")
