@@ -299,7 +299,7 @@ PyGetSetDef bip_properties[] = {
 	ATTRIBUTE(device_spec, "Device string of the device, which the argument `device` accepts."),
 	ATTRIBUTE(context, "The cl_context or CUcontext as an int; None for host memory."),
 	ATTRIBUTE(stream, "The stream of pending work as an int: a cl_command_queue, or CUDA's 1 or a handle. None for host\n"
-			  "memory, or if no work is pending. None too for what __buffer_interface__(1) returned."),
+			  "memory, or if no work is pending. Always None if __buffer_interface__(1) made this object."),
 	ATTRIBUTE(cl_context, "The cl_context as an int. AttributeError for other memory than OpenCL's."),
 	ATTRIBUTE(cl_command_queue, "The cl_command_queue on which the memory is ready, as an int, also if no work is pending.\n"
 				    "AttributeError for other memory than OpenCL's."),

@@ -125,8 +125,8 @@ static PyMethodDef methods[] = {
 	  "memory that is not CUDA's." },
 	{ "__buffer_interface__", FAST(bip_describe), METH_FASTCALL,
 	  "__buffer_interface__($self, flags=0, /)\n--\n\n"
-	  "Returns the array itself. `flags` are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory is\n"
-	  "ready, and returns another object of the memory if this one names a stream even then.\n"
+	  "Returns the array itself, or another object of the memory if `stream` of this one does not fit `flags`. `flags`\n"
+	  "are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory and the mask are ready, and both then name no stream.\n"
 	  "UnsupportedError for other bits below 16, and for SVM of OpenCL." },
 	{ "__dlpack__", FAST(bip_dlpack), FAST_WORDS,
 	  "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"

@@ -75,6 +75,35 @@ def test_C3_what_is_pending_on_the_mask_comes_first(bi, cuda, masked, how):
     assert cuda.ordered(stream, array.mask.pointer, 64)
 
 
+@pytest.mark.parametrize("export", ["__buffer_interface__(1)", "cuda_array_interface(2)", "cuda_array_interface(synchronize=True)"])
+def test_B38_P17_an_export_that_waits_also_waits_for_the_mask(bi, cuda, masked, export):
+    array = masked()
+    view = bi.buffer_interface(array, mask="keep")
+    view.mask.fill(1)
+    eval(f"view.{export}", {"view": view})
+    assert cuda.ordered(0, array.mask.pointer, 64)
+
+
+def test_P17_an_export_that_opts_out_does_not_wait_for_the_mask(bi, cuda, masked):
+    view = bi.buffer_interface(masked(), mask="keep")
+    view.mask.fill(1)
+    waits = len(cuda.sim.host_waits())
+    view.cuda_array_interface(2, sync=False)
+    assert len(cuda.sim.host_waits()) == waits and view.mask.stream is not None
+
+
+def test_B38_an_object_of_ready_memory_has_a_mask_that_names_no_stream(bi, cuda, masked):
+    view = bi.buffer_interface(masked(), mask="keep")
+    view.mask.fill(1)
+    bi.buffer_interface(view.mask, protocol="dlpack").release()
+    view.mask.synchronize()
+    assert view.mask.stream is not None
+    ready = view.__buffer_interface__(1)
+    assert (ready.stream, ready.mask.stream) == (None, None)
+    assert ready.__buffer_interface__().mask.stream == view.mask.stream
+    assert ready.mask.buffer == view.mask.buffer and view.__buffer_interface__() is view
+
+
 @pytest.mark.parametrize("how", ["hand_back", "join"])
 def test_C3_what_is_handed_back_counts_for_the_mask(bi, cuda, masked, how):
     array, stream = masked(), cuda.stream()

@@ -192,11 +192,23 @@ static struct bi_view *view_as_void(struct bi_view *view)
 	return rc ? bip_raise_export(rc, &err) : pairs;
 }
 
+/* Waits for the mask where the export of the array waits. The mask has its own dictionary, which may name a stream. */
+static int wait_for_mask(PyObject *mask, const struct options *options)
+{
+	struct bi_view *view = bip_hold(mask);
+	struct bi_cai cai;
+	int rc = view ? describe_with_options(view, options, &cai) : -1;
+
+	bip_release_view(view);
+	return rc;
+}
+
 /* Makes the dictionary of cuda_array_interface(). Takes ownership of the view, also on failure. */
 static PyObject *make_with_options(PyObject *mask, struct bi_view *view, const struct options *options)
 {
 	struct bi_dtype dtype = bi_view_dtype(view);
 	int is_bfloat16 = options->bfloat16_as_void && dtype.type == BI_BFLOAT16 && dtype.lanes == 1;
+	int waits = options->synchronize || options->version < BI_CAI_VERSION;
 	PyObject *dict = NULL;
 	struct bi_cai cai;
 
@@ -204,7 +216,7 @@ static PyObject *make_with_options(PyObject *mask, struct bi_view *view, const s
 		view = view_as_void(view);
 	if (!view)
 		return NULL;
-	if (describe_with_options(view, options, &cai) == 0) {
+	if (!(mask && waits && wait_for_mask(mask, options)) && !describe_with_options(view, options, &cai)) {
 		if (is_bfloat16)
 			strcpy(cai.typestr, PY_LITTLE_ENDIAN ? "<V2" : ">V2");
 		dict = make_dict(mask, view, &cai);

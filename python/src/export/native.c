@@ -20,9 +20,9 @@ static int check_kind(const struct bi_view *view)
 
 /*
  * Returns an object whose attribute `stream` is None if `is_ready` is 1. This is the object itself, unless its memory
- * stays pending after a wait (docs/ordering.md, 11.5 and 35.2).
+ * stays pending after a wait (docs/ordering.md, 11.5 and 35.2), or `has_other_mask` is 1. Another object has the mask.
  */
-static PyObject *describe(PyObject *self, int is_ready)
+static PyObject *describe(PyObject *self, PyObject *mask, int has_other_mask, int is_ready)
 {
 	struct bi_view *view = bip_hold(self);
 	PyObject *result;
@@ -31,7 +31,8 @@ static PyObject *describe(PyObject *self, int is_ready)
 		bip_release_view(view);
 		return NULL;
 	}
-	if (((struct bip_object *)self)->is_ready == is_ready || (is_ready && bi_view_is_idle(view))) {
+	if (!has_other_mask &&
+	    (((struct bip_object *)self)->is_ready == is_ready || (is_ready && bi_view_is_idle(view)))) {
 		bip_release_view(view);
 		return Py_NewRef(self);
 	}
@@ -39,7 +40,21 @@ static PyObject *describe(PyObject *self, int is_ready)
 	if (!result)
 		return NULL;
 	((struct bip_object *)result)->is_ready = (char)is_ready;
-	((struct bip_object *)result)->mask = bip_mask(self);
+	((struct bip_object *)result)->mask = Py_XNewRef(mask);
+	return result;
+}
+
+/*
+ * Does the same as describe for an array and its mask. Reads the mask before the view: if another thread releases the
+ * array in between, the view is missing, and the call fails instead of losing the mask.
+ */
+static PyObject *describe_with_mask(PyObject *self, int is_ready)
+{
+	PyObject *mask = bip_mask(self), *described = mask ? describe(mask, NULL, 0, is_ready) : NULL;
+	PyObject *result = mask && !described ? NULL : describe(self, described, described != mask, is_ready);
+
+	Py_XDECREF(mask);
+	Py_XDECREF(described);
 	return result;
 }
 
@@ -60,7 +75,7 @@ PyObject *bip_describe(PyObject *self, PyObject *const *args, Py_ssize_t count)
 			bip_UnsupportedError,
 			"flags has the demands 0x%x, and BI_ACQUIRE_READY (1) is the only one that is known [B-48]",
 			(unsigned)flags & 0xffff);
-	return describe(self, (flags & BI_ACQUIRE_READY) != 0);
+	return describe_with_mask(self, (flags & BI_ACQUIRE_READY) != 0);
 }
 
 static int check_type(PyObject *object)
