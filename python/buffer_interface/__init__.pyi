@@ -168,7 +168,7 @@ class BufferInterface:
     @property
     def stream(self) -> int | None:
         """The stream of pending work: a cl_command_queue, or CUDA's 1 or a handle. None for host memory, or if
-        no work is pending. None too for what __buffer_interface__(1) returned."""
+        no work is pending. Always None if __buffer_interface__(1) made this object."""
     @property
     def host_pointer(self) -> int | None:
         """Address of the first element if the CPU can use the memory in place. Does not wait for pending work."""
@@ -178,8 +178,8 @@ class BufferInterface:
     def released(self) -> bool: ...
 
     def __buffer_interface__(self, flags: int = 0, /) -> BufferInterface:
-        """Returns the array itself. `flags` are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory is ready, and returns
-        another object of the memory if this one names a stream even then."""
+        """Returns the array itself, or another object of the memory if `stream` of this one does not fit `flags`. `flags`
+        are BI_ACQUIRE_ bits of abi.h: 1 waits until the memory and the mask are ready, and both then name no stream."""
 
     # Contents
     def numpy(self) -> NDArray[Any]:
@@ -337,7 +337,8 @@ class Mapping:
         """Returns the mapped elements as an array of `dtype`, without a copy."""
     def __array__(self, dtype: DTypeLike | None = None, *, copy: bool | None = None) -> NDArray[Any]: ...
     def close(self) -> None:
-        """Ends the mapping. BufferError, and the array stays mapped, while a buffer of the mapping is in use."""
+        """Ends the mapping. BufferError, and the array stays mapped, while a buffer of the mapping is in use. Does not wait
+        for another thread that closes the mapping."""
     def __enter__(self) -> Mapping: ...
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /

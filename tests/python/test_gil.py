@@ -162,13 +162,18 @@ CALLS = {
 
 def copy_behind_gate(target, queue, gate):
     """Returns a closed gate, and a thread that waits for it with the lock of `target`."""
-    source = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
     host = zeros(1024, "|u1", device="host")
+    return thread_behind_gate(host, queue, gate, lambda: copyto(target, host))
+
+
+def thread_behind_gate(host, queue, gate, call):
+    """Returns a closed gate, and a thread in a call that waits for it because work on `host` waits behind the gate."""
+    source = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
     closed = gate(queue)
     queue.flush()
     source.hand_back(queue)
     copyto(host, source)
-    thread = threading.Thread(target=lambda: copyto(target, host))
+    thread = threading.Thread(target=call)
     thread.start()
     until_blocked(thread)
     return closed, thread
@@ -223,6 +228,27 @@ def test_lock_of_idle_memory_is_not_waited_for(cuda, new_queue, gate, call):
     IDLE_CALLS[call](target)
     closed.open()
     thread.join()
+
+
+def test_a_mapping_is_closed_only_when_the_thread_that_closes_it_is_done(bi, new_queue, gate):
+    queue = new_queue()
+    view = buffer_interface(pyopencl.Buffer(queue.context, pyopencl.mem_flags.READ_WRITE, 1024))
+    view.fill(5)
+    mapped = view.map("r")
+    host = zeros(1024, "|u1", device="host")
+    closed, reader = thread_behind_gate(host, new_queue(), gate, lambda: copyto(host, view))
+    closer = threading.Thread(target=mapped.close)
+    closer.start()
+    until_blocked(closer)
+    mapped.close()
+    assert not mapped.closed and repr(mapped).endswith("still mapped: a thread is closing it>")
+    for use in (mapped.__enter__, lambda: memoryview(mapped)):
+        with pytest.raises(bi.InvalidArrayError, match="another thread"):
+            use()
+    closed.open()
+    closer.join()
+    reader.join()
+    assert mapped.closed and repr(mapped).endswith("closed>")
 
 
 def test_X5_array_that_is_released_while_it_is_waited_for(bi, new_queue, gate):

@@ -20,6 +20,7 @@ struct mapping {
 	struct bi_map *map; /* NULL after the mapping was closed */
 	Py_ssize_t exports; /* number of buffers in use; guarded by BIP_LOCK, as is `map` */
 	int is_ending; /* 1: the `with` block has ended; the last buffer ends the mapping; guarded by BIP_LOCK */
+	int is_unmapping; /* 1: a thread has taken the map, and ends it; guarded by BIP_LOCK */
 	int is_readonly;
 	int is_bytes; /* 1: the buffer protocol cannot name the element type, so buffers have one more axis for the
 			 bytes of an element */
@@ -33,6 +34,7 @@ struct mapping {
 static char nowhere;
 
 static const char closed[] = "the mapping is closed";
+static const char unmapping[] = "another thread is closing the mapping: call map() when the mapping is closed";
 static const char ending[] = "the `with` block of the mapping has ended, and a buffer of the mapping is still in use: "
 			     "delete the array that was made from it (del v), then call map() again";
 
@@ -140,6 +142,7 @@ PyObject *bip_map(PyObject *array, PyObject *const *args, Py_ssize_t count, PyOb
 	self->format = NULL;
 	self->exports = 0;
 	self->is_ending = 0;
+	self->is_unmapping = 0;
 	self->view = bip_hold(array);
 	if (open_mapping(self, mode))
 		Py_CLEAR(self);
@@ -159,8 +162,10 @@ static int take_map(struct mapping *self, struct bi_map **out)
 	BIP_LOCK(self)
 	exports = self->exports;
 	*out = exports ? NULL : self->map;
-	if (!exports)
+	if (*out) {
 		self->map = NULL;
+		self->is_unmapping = 1;
+	}
 	BIP_UNLOCK()
 	if (!exports)
 		return 0;
@@ -179,6 +184,8 @@ static int unmap(struct mapping *self)
 
 	if (take_map(self, &map))
 		return -1;
+	if (!map)
+		return 0;
 	Py_BEGIN_ALLOW_THREADS
 	rc = bi_unmap(map, &err);
 	Py_END_ALLOW_THREADS
@@ -186,6 +193,7 @@ static int unmap(struct mapping *self)
 	BIP_LOCK((PyObject *)self)
 	if (rc == BI_ECAPTURE)
 		self->map = map;
+	self->is_unmapping = 0;
 	BIP_UNLOCK()
 	return bip_check(rc, &err, bip_raise);
 }
@@ -247,10 +255,10 @@ static void mapping_dealloc(PyObject *object)
 
 /* The mapping as an object */
 
-/* Returns the reason why the mapping exports no more buffers, `closed` or `ending`. Returns NULL if there is none. */
+/* Returns the reason why the mapping exports no more buffers: `unmapping`, `closed`, `ending`. NULL: there is none. */
 static const char *find_end_locked(const struct mapping *self)
 {
-	return !self->map ? closed : self->is_ending ? ending : NULL;
+	return self->is_unmapping ? unmapping : !self->map ? closed : self->is_ending ? ending : NULL;
 }
 
 static const char *find_end(PyObject *self)
@@ -287,9 +295,10 @@ static PyObject *mapping_repr(PyObject *object)
 		return NULL;
 	bi_dtype_name(bi_view_dtype(self->view), name);
 	text = PyUnicode_FromFormat("<Mapping '%s' %s %S%s>", self->mode, name, shape,
-				    end == closed   ? ", closed"
-				    : end == ending ? ", still mapped: a buffer is in use"
-						    : "");
+				    end == closed      ? ", closed"
+				    : end == unmapping ? ", still mapped: a thread is closing it"
+				    : end == ending    ? ", still mapped: a buffer is in use"
+						       : "");
 	Py_DECREF(shape);
 	return text;
 }
@@ -411,6 +420,7 @@ static const char *export_buffer_locked(struct mapping *self, Py_buffer *buffer,
 static int mapping_getbuffer(PyObject *object, Py_buffer *buffer, int flags)
 {
 	const char *fault;
+	int is_ended;
 
 	buffer->obj = NULL;
 	BIP_LOCK(object)
@@ -418,7 +428,8 @@ static int mapping_getbuffer(PyObject *object, Py_buffer *buffer, int flags)
 	BIP_UNLOCK()
 	if (!fault)
 		return 0;
-	return bip_refuse(fault == closed || fault == ending ? bip_InvalidArrayError : PyExc_BufferError, "%s", fault);
+	is_ended = fault == unmapping || fault == closed || fault == ending;
+	return bip_refuse(is_ended ? bip_InvalidArrayError : PyExc_BufferError, "%s", fault);
 }
 
 static void mapping_releasebuffer(PyObject *object, Py_buffer *Py_UNUSED(buffer))
@@ -437,8 +448,9 @@ static void mapping_releasebuffer(PyObject *object, Py_buffer *Py_UNUSED(buffer)
 static PyMethodDef methods[] = {
 	{ "close", close_mapping, METH_NOARGS,
 	  "close($self, /)\n--\n\n"
-	  "Ends the mapping. Later work on the array sees what was written. BufferError, and the array stays mapped,\n"
-	  "while a buffer of the mapping is in use, or a stream that the memory needs is captured into a graph." },
+	  "Ends the mapping. Later work on the array sees what was written. The array stays mapped, with BufferError\n"
+	  "while a buffer of the mapping is in use, and with DriverError while a stream that the memory needs is captured\n"
+	  "into a graph. While another thread closes the mapping, returns without waiting for it: `closed` is False." },
 	{ "numpy", to_numpy, METH_NOARGS,
 	  "numpy($self, /)\n--\n\nReturns the mapped elements as a numpy.ndarray of `dtype`, without a copy." },
 	{ "__array__", (PyCFunction)(void (*)(void))as_array, METH_FASTCALL | METH_KEYWORDS,
