@@ -99,7 +99,7 @@ static int context_of_text(PyObject *text, struct bi_context **out)
 
 	if (spec && strlen(spec) == (size_t)length && is_device_text(spec))
 		return bip_context_open(spec, out);
-	if (spec)
+	if (spec || PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
 		PyErr_Format(PyExc_ValueError,
 			     "device is %R, not a device string: 'auto', 'cpu', 'gpu', '#N', 'host', 'cuda', 'cuda:N', "
 			     "'opencl', "

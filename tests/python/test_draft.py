@@ -218,6 +218,10 @@ def test_draft_that_cannot_be_is_refused(bi, memory, attributes, error):
     refused(bi, None, error, **{"backend": "host", "buffer": memory.ctypes.data, **attributes})
 
 
+def test_draft_a_buffer_that_is_no_number_is_named(bi):
+    refused(bi, "buffer is of type NoneType, not an object whose int", TypeError, backend="host", buffer=None)
+
+
 def test_draft_things_with_a_buffer_are_not_drafts(bi):
     for thing in (io.TextIOWrapper(io.BytesIO()), np.zeros(3), memoryview(b"abc"), 5, object()):
         with pytest.raises(TypeError, match="has no|not have the protocol"):

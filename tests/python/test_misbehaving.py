@@ -643,6 +643,11 @@ def test_device_that_changes_its_mind():
     assert tensor.deleted == 1
 
 
+def test_device_whose_numbers_are_too_large():
+    for device in ((1, 2**40), (2**70, 0)):
+        refuses(TypeError, "two int of 32 bits", dlpack.Tensor((4,), None).producer(device=device))
+
+
 # Beyond the table: producers that change or end while they are asked.
 
 

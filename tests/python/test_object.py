@@ -149,6 +149,11 @@ def test_D12_device_that_does_not_fit(view, device):
         view.__dlpack__(max_version=(1, 0), dl_device=device)
 
 
+def test_a_device_string_with_a_surrogate_is_named(bi):
+    with pytest.raises(ValueError, match=r"device is '\\udc80', not a device string"):
+        bi.empty(1, device="\udc80")
+
+
 @pytest.mark.parametrize("version", [None, (1, 0)])
 def test_D8_our_own_capsule_needs_no_trust(bi, pocl, version):
     array = bi.full((4,), 3, "i4", device=pocl)
@@ -226,6 +231,9 @@ def test_an_interrupt_while_a_dtype_is_read_is_not_lost(bi):
     (lambda bi, a: bi.empty(2**64, device="host"), OverflowError, "shape is 18446744073709551616, not in numbers of 64 bits"),
     (lambda bi, a: a.reshape(2**64), OverflowError, "18446744073709551616, not in"),
     (lambda bi, a: bi.empty(1, device=(2**40, 0)), ValueError, r"device is \(1099511627776, 0\), not in numbers of 32 bits"),
+    (lambda bi, a: a[2**64], IndexError, "index is 18446744073709551616, not in numbers of 64 bits"),
+    (lambda bi, a: a.fill(10**400), OverflowError, "10000000.* does not fit into an element of type float64"),
+    (lambda bi, a: bi.full(1, 10**400, "c8", device="host"), OverflowError, "10000000.* does not fit into an element of type complex64"),
 ])
 def test_numbers_of_too_many_bits_are_named(bi, call, error, words):
     with pytest.raises(error, match=words):

@@ -339,7 +339,7 @@ static int try_next_protocol(PyObject *object, const struct bip_request *request
 
 static int raise_device(PyObject *pair)
 {
-	return bip_refuse(PyExc_TypeError, "__dlpack_device__() gives %R, not a tuple of two int [D10]",
+	return bip_refuse(PyExc_TypeError, "__dlpack_device__() gives %R, not a tuple of two int of 32 bits [D10]",
 			  bip_printable(pair));
 }
 

@@ -257,10 +257,10 @@ static int read_backend(PyObject *object, struct draft *out)
 	return rc;
 }
 
-/* Returns true for a text, a float or an array: int() may accept these objects, but they are no addresses. */
+/* Returns true for a text, a float or an array, which int() may accept but are no addresses, and for no number. */
 static int is_no_address(PyObject *buffer)
 {
-	return PyUnicode_Check(buffer) || PyFloat_Check(buffer) ||
+	return !PyNumber_Check(buffer) || PyUnicode_Check(buffer) || PyFloat_Check(buffer) ||
 	       (PyObject_CheckBuffer(buffer) && (PySequence_Check(buffer) || !PyIndex_Check(buffer)));
 }
 

@@ -73,9 +73,10 @@ static int refuse_format(const struct reader *in, const char *what)
 static void refuse_letter(const struct reader *in, char letter)
 {
 	PyErr_Format(bip_UnsupportedTypeError, "format '%.200s' of the buffer: %s at byte %zd", in->format,
-		     letter == 'O' ? "Python objects, which are not supported (x.astype('float64') converts numbers)"
-		     : letter      ? "a type that is not supported"
-				   : "a type is expected",
+		     letter == 'O'   ? "Python objects, which are not supported (x.astype('float64') converts numbers)"
+		     : letter == 'g' ? "a long double, which is not supported (x.astype('float64') converts numbers)"
+		     : letter        ? "a type that is not supported"
+				     : "a type is expected",
 		     (Py_ssize_t)(in->at - in->format));
 }
 

@@ -131,11 +131,17 @@ static int pack_real(size_t size, double value, unsigned char *out)
 	return 0;
 }
 
+/* Names the value if it does not fit into a double. Keeps any other exception. Returns -1. */
+static int refuse_real(struct bi_dtype dtype, PyObject *value)
+{
+	return PyErr_ExceptionMatches(PyExc_OverflowError) ? refuse_integer(dtype, value) : -1;
+}
+
 static int pack_float(struct bi_dtype dtype, PyObject *value, unsigned char *out)
 {
 	double number = PyFloat_AsDouble(value);
 
-	return number == -1 && PyErr_Occurred() ? -1 : pack_real(dtype.item_size, number, out);
+	return number == -1 && PyErr_Occurred() ? refuse_real(dtype, value) : pack_real(dtype.item_size, number, out);
 }
 
 static int pack_complex(struct bi_dtype dtype, PyObject *value, unsigned char *out)
@@ -144,7 +150,7 @@ static int pack_complex(struct bi_dtype dtype, PyObject *value, unsigned char *o
 	size_t half = dtype.item_size / 2;
 
 	if (number.real == -1 && PyErr_Occurred())
-		return -1;
+		return refuse_real(dtype, value);
 	return pack_real(half, number.real, out) || pack_real(half, number.imag, out + half) ? -1 : 0;
 }
 

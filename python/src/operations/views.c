@@ -150,10 +150,12 @@ static int read_slice(PyObject *key, struct bi_index *out)
 
 static int read_integer(PyObject *key, struct bi_index *out)
 {
-	Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_IndexError);
+	Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_OverflowError);
 
 	if (index == -1 && PyErr_Occurred())
-		return PyErr_ExceptionMatches(PyExc_TypeError) ? refuse_key(key) : -1;
+		return PyErr_ExceptionMatches(PyExc_TypeError)
+			       ? refuse_key(key)
+			       : bip_refuse_range(PyExc_IndexError, "index", key, "numbers of 64 bits");
 	*out = (struct bi_index){ BI_INDEX_INTEGER, index, 0, 1 };
 	return 0;
 }

@@ -97,7 +97,11 @@ static int begin_entered(struct bi__scope *scope, const struct bi__device *devic
 
 int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *err)
 {
-	return bi__fail(err, BI_EFORK, "device %s was opened before this process was forked", device->info->spec);
+	return bi__fail(
+		err, BI_EFORK,
+		"device %s was opened before this process was forked: open it in the child alone, or start the child "
+		"without fork",
+		device->info->spec);
 }
 
 /* 1 + bi__fork_generation of the process that opened a driver first; 0: no process has opened one. */
@@ -114,7 +118,9 @@ static int check_driver(const struct bi__backend *backend, struct bi_error *err)
 	mine = bi__fork_generation + 1;
 	if (atomic_compare_exchange_strong(&driver_process, &process, mine) || process == mine)
 		return BI_OK;
-	return bi__fail(err, BI_EFORK, "a driver was opened before this process was forked, so %s cannot be opened",
+	return bi__fail(err, BI_EFORK,
+			"a driver was opened before this process was forked, so %s cannot be opened: start the child "
+			"without fork",
 			backend->name);
 }
 
