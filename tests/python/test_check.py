@@ -1,17 +1,20 @@
 """The checker: each rule finds the offender that was made for it, and the right producers and consumers pass."""
 
+import contextlib
+import itertools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 
 import offenders
 from buffer_interface.__main__ import main
-from buffer_interface.check import command, opencl, report, rules
+from buffer_interface.check import command, cuda, opencl, report, rules
 from conftest import NO_SIMULATOR, find_simulator
 
 HERE = pathlib.Path(__file__).parent
@@ -107,6 +110,19 @@ def test_order_of_opencl_is_judged_behind_a_gate():
         assert {"B-30", "B-36", "B-37"} <= set(found[name]["holds"])
     assert "B-33" in found["of host"]["holds"] and "B-31" in found["of host"]["holds"]
     assert not [rule for rule in offenders.ORDERS if rule != "right" and rule not in found[rule].get("broken", {})]
+
+
+def test_a_probe_is_queried_often_however_slow_the_machine_is(monkeypatch):
+    """Each look at the clock is ten seconds later. The probe is complete at the third query."""
+    seconds, codes, done = itertools.count(0, 10), iter([600, 600, 0]), iter([False, False, True])
+    clock = types.SimpleNamespace(monotonic=lambda: next(seconds), sleep=lambda _: None)
+    driver = cuda.Driver.__new__(cuda.Driver)
+    driver._library = types.SimpleNamespace(cuEventQuery=lambda event: next(codes))
+    driver.entered = contextlib.nullcontext
+    monkeypatch.setattr(cuda, "time", clock)
+    monkeypatch.setattr(opencl, "time", clock)
+    monkeypatch.setattr(opencl, "is_complete", lambda event: next(done))
+    assert driver.is_complete(1) and opencl.Gate.is_complete(None, 1)
 
 
 @pytest.mark.needs("simulator")
