@@ -9,6 +9,7 @@
  * the handle meanwhile, so the next import with the same handle calls no driver. The entry also keeps the Python object
  * that stands for the queue, so the next import with the same object does not read the handle.
  */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -161,6 +162,18 @@ static int cuda_ordinal(const struct bi_location *location, const struct bi_cont
 	return !location->context && bip_backend_of(context).handle == BI_HANDLE_CUDA ? device->ordinal : -1;
 }
 
+/* Returns true if BI_CAI_SYNC is 0. A process with raised rights ignores the variable, as the library does. */
+static int is_process_opted_out(void)
+{
+#ifdef __linux__
+	const char *sync = secure_getenv("BI_CAI_SYNC");
+#else
+	const char *sync = issetugid() ? NULL : getenv("BI_CAI_SYNC");
+#endif
+
+	return sync && strcmp(sync, "0") == 0;
+}
+
 /*
  * Adds a new context to the cache, and returns an owned reference to it. If another thread has added a context for the
  * same location meanwhile, returns an owned reference to that one, so that a device has one context stream. Takes
@@ -168,8 +181,6 @@ static int cuda_ordinal(const struct bi_location *location, const struct bi_cont
  */
 static struct bi_context *add_to_cache(const struct bi_location *location, struct bi_context *context)
 {
-	const char *sync = getenv("BI_CAI_SYNC");
-	int is_opted_out = sync && strcmp(sync, "0") == 0;
 	struct entry dropped = { .context = context };
 	struct bi_context *kept;
 	struct entry *entry;
@@ -183,7 +194,7 @@ static struct bi_context *add_to_cache(const struct bi_location *location, struc
 		*entry = (struct entry){ .context = context,
 					 .location = *location,
 					 .cuda = cuda_ordinal(location, context),
-					 .is_opted_out = is_opted_out,
+					 .is_opted_out = is_process_opted_out(),
 					 .used = ++clock_of_uses };
 	}
 	unlock_cache();
