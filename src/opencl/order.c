@@ -40,7 +40,9 @@ static int wrap_queue(const struct bi__opencl *opencl, struct bi__queue *queue, 
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clGetCommandQueueInfo", err);
 	if (context != opencl->context)
-		return bi__fail(err, BI_EINVAL, "the cl_command_queue belongs to another cl_context [O6]");
+		return bi__fail(err, BI_EINVAL,
+				"the cl_command_queue belongs to another cl_context, %p: a queue of %p is needed [O6]",
+				(void *)context, (void *)opencl->context);
 	if (device != opencl->device)
 		return bi__fail(err, BI_EINVAL, "the cl_command_queue belongs to another device of the cl_context");
 	queue->out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
