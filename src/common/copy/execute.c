@@ -78,34 +78,6 @@ int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *st
 	return rc;
 }
 
-/* Actions for a job in addition to the move. */
-struct extras {
-	int is_recorded; /* the report of the owner gets a record */
-	int is_timed; /* the record has the time: from an event, which the report owns, or from the clock */
-	int waits; /* option `debug`: the calling thread waits for the job */
-	int has_end; /* the event of the move is not timed, and marks the end of all work on the stream */
-};
-
-/*
- * Sets all extras except has_end. Work that is captured into a graph does not run now, so it is neither recorded nor
- * waited for. A report keeps only events of its native context: other events may end before the report is written.
- */
-static int choose_extras(struct bi_stream *stream, struct bi_context *owner, struct extras *extras,
-			 struct bi_error *err)
-{
-	uint64_t capture = 0;
-	int rc = BI_OK;
-
-	extras->is_recorded = is_recording(owner);
-	extras->waits = owner->debug;
-	if (extras->is_recorded || extras->waits)
-		rc = bi__stream_capture(stream, &capture, err);
-	if (capture)
-		extras->is_recorded = extras->waits = 0;
-	extras->is_timed = extras->is_recorded && bi__same_space(owner, stream->context);
-	return rc;
-}
-
 /* Returns 1 if an event of this move is not complete before all earlier work on the stream is complete (backend.h). */
 static int has_end(const struct bi_stream *stream, const struct bi__move *move)
 {
@@ -115,28 +87,33 @@ static int has_end(const struct bi_stream *stream, const struct bi__move *move)
 
 int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err)
 {
-	struct bi_context *context = stream->context;
+	struct bi_context *context = stream->context, *owner = owner_of(job, stream);
 	struct bi__move move = move_of(job);
-	struct extras extras;
+	int is_recorded = is_recording(owner), waits = owner->debug, gives_end;
+	uint64_t capture = 0;
 	uintptr_t event = 0;
 	int64_t start;
-	int rc = choose_extras(stream, owner_of(job, stream), &extras, err);
+	int rc = is_recorded || waits ? bi__stream_capture(stream, &capture, err) : BI_OK;
 
 	if (rc)
 		return rc;
-	extras.has_end = end && !extras.is_timed && has_end(stream, &move);
-	move.is_timed = extras.is_timed;
-	start = extras.is_recorded ? bi__clock_ns() : 0;
-	rc = bi__dispatch_copy(&context->device, &stream->queue, &move,
-			       extras.is_timed || extras.has_end ? &event : NULL, err);
+	/* Work that is captured into a graph does not run now, so it is neither recorded nor waited for. */
+	if (capture)
+		is_recorded = waits = 0;
+	/* A report keeps only events of its native context: other events may end before the report is written. */
+	move.is_timed = is_recorded && bi__same_space(owner, stream->context);
+	gives_end = end && !move.is_timed && has_end(stream, &move);
+	start = is_recorded ? bi__clock_ns() : 0;
+	rc = bi__dispatch_copy(&context->device, &stream->queue, &move, move.is_timed || gives_end ? &event : NULL,
+			       err);
 	if (rc)
 		return rc;
-	if (extras.has_end)
+	if (gives_end)
 		*end = bi__fence_of(context, event);
-	if (extras.is_recorded)
-		record_job(job, stream, extras.is_timed && !event ? bi__clock_ns() - start : -1,
-			   extras.is_timed ? event : 0);
-	return extras.waits ? bi__fence_await(stream, BI__WAIT_DEBUG, err) : BI_OK;
+	if (is_recorded)
+		record_job(job, stream, move.is_timed && !event ? bi__clock_ns() - start : -1,
+			   move.is_timed ? event : 0);
+	return waits ? bi__fence_await(stream, BI__WAIT_DEBUG, err) : BI_OK;
 }
 
 int bi__job_is_taken(const struct bi__job *job, struct bi_context *context, int *takes, struct bi_error *err)
