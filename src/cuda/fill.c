@@ -35,16 +35,14 @@ static int fill_run(const struct bi__cuda_job *job, bi__cu_pointer to, const uns
 	uint16_t two;
 	uint32_t four;
 
-	switch (width) {
-	case 1:
+	if (width == 1)
 		return bi__cu_check(bi__cu->MemsetD8Async(to, *item, count, stream), "cuMemsetD8Async", err);
-	case 2:
+	if (width == 2) {
 		memcpy(&two, item, sizeof(two));
 		return bi__cu_check(bi__cu->MemsetD16Async(to, two, count, stream), "cuMemsetD16Async", err);
-	default:
-		memcpy(&four, item, sizeof(four));
-		return bi__cu_check(bi__cu->MemsetD32Async(to, four, count, stream), "cuMemsetD32Async", err);
 	}
+	memcpy(&four, item, sizeof(four));
+	return bi__cu_check(bi__cu->MemsetD32Async(to, four, count, stream), "cuMemsetD32Async", err);
 }
 
 /* Copies the part of a large item that is in pinned memory to its place in every element. */

@@ -75,22 +75,14 @@ void bi__cuda_close_pool(struct bi__cuda *cuda)
 		bi__cu->MemPoolDestroy(cuda->pool);
 }
 
-static int alloc_device(struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
+static int alloc_device(struct bi__cuda *cuda, size_t nbytes, bi__cu_pointer *address, struct bi_error *err)
 {
-	enum bi__cuda_source source = cuda->pool ? BI__CUDA_POOL : BI__CUDA_PLAIN;
-	bi__cu_pointer address = 0;
-	int rc;
-
 	if (atomic_load(&cuda->is_trimmed) && atomic_exchange(&cuda->is_trimmed, 0))
 		set_threshold(cuda, cuda->threshold);
-	if (source == BI__CUDA_POOL)
-		rc = check_allocation(bi__cu->MemAllocFromPoolAsync(&address, nbytes, cuda->pool, cuda->stream),
-				      "cuMemAllocFromPoolAsync", nbytes, err);
-	else
-		rc = check_allocation(bi__cu->MemAlloc(&address, nbytes), "cuMemAlloc", nbytes, err);
-	if (!rc)
-		describe_block(block, source, address);
-	return rc;
+	if (cuda->pool)
+		return check_allocation(bi__cu->MemAllocFromPoolAsync(address, nbytes, cuda->pool, cuda->stream),
+					"cuMemAllocFromPoolAsync", nbytes, err);
+	return check_allocation(bi__cu->MemAlloc(address, nbytes), "cuMemAlloc", nbytes, err);
 }
 
 int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err)
@@ -98,16 +90,6 @@ int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err)
 	return check_allocation(
 		bi__cu->MemHostAlloc(out, nbytes, BI__CU_HOST_ALLOC_PORTABLE | BI__CU_HOST_ALLOC_DEVICEMAP),
 		"cuMemHostAlloc", nbytes, err);
-}
-
-static int alloc_pinned(size_t nbytes, struct bi__block *block, struct bi_error *err)
-{
-	void *address = NULL;
-	int rc = bi__cuda_alloc_pinned(nbytes, &address, err);
-
-	if (!rc)
-		describe_block(block, BI__CUDA_PINNED, (bi__cu_pointer)(uintptr_t)address);
-	return rc;
 }
 
 static int query_free(size_t *nbytes, struct bi_error *err)
@@ -136,33 +118,39 @@ static int check_free(const struct bi__cuda *cuda, size_t nbytes, struct bi_erro
 			nbytes, unused);
 }
 
-static int alloc_managed(const struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
+static int alloc_managed(const struct bi__cuda *cuda, size_t nbytes, bi__cu_pointer *address, struct bi_error *err)
 {
-	bi__cu_pointer address = 0;
 	int rc;
 
 	if (!cuda->facts.managed_memory || !cuda->facts.concurrent_managed_access)
 		return bi__fail(err, BI_EUNSUPPORTED,
 				"cuda:%d has no managed memory that the host may use while it works", cuda->ordinal);
 	rc = check_free(cuda, nbytes, err);
-	if (!rc)
-		rc = check_allocation(bi__cu->MemAllocManaged(&address, nbytes, BI__CU_MEM_ATTACH_GLOBAL),
-				      "cuMemAllocManaged", nbytes, err);
-	if (!rc)
-		describe_block(block, BI__CUDA_MANAGED, address);
-	return rc;
+	return rc ? rc
+		  : check_allocation(bi__cu->MemAllocManaged(address, nbytes, BI__CU_MEM_ATTACH_GLOBAL),
+				     "cuMemAllocManaged", nbytes, err);
 }
 
 static int alloc_kind(struct bi__cuda *cuda, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
-	switch (block->memory) {
-	case BI_MEMORY_PINNED:
-		return alloc_pinned(nbytes, block, err);
-	case BI_MEMORY_UNIFIED:
-		return alloc_managed(cuda, nbytes, block, err);
-	default:
-		return alloc_device(cuda, nbytes, block, err);
+	enum bi__cuda_source source = cuda->pool ? BI__CUDA_POOL : BI__CUDA_PLAIN;
+	bi__cu_pointer address = 0;
+	void *pinned = NULL;
+	int rc;
+
+	if (block->memory == BI_MEMORY_PINNED) {
+		rc = bi__cuda_alloc_pinned(nbytes, &pinned, err);
+		address = (bi__cu_pointer)(uintptr_t)pinned;
+		source = BI__CUDA_PINNED;
+	} else if (block->memory == BI_MEMORY_UNIFIED) {
+		rc = alloc_managed(cuda, nbytes, &address, err);
+		source = BI__CUDA_MANAGED;
+	} else {
+		rc = alloc_device(cuda, nbytes, &address, err);
 	}
+	if (!rc)
+		describe_block(block, source, address);
+	return rc;
 }
 
 int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
@@ -183,27 +171,8 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 
 /*
  * A call that fails is not repeated. It may have freed the memory and return the failure of earlier work, and then the
- * address may already be that of another allocation. The context must be current, in a relaxed scope.
+ * address may already be that of another allocation.
  */
-static void free_kind(const struct bi__cuda *cuda, const struct bi__block *block)
-{
-	switch ((enum bi__cuda_source)block->cookie) {
-	case BI__CUDA_ADOPTED:
-	case BI__CUDA_ADOPTED_HOST:
-		break;
-	case BI__CUDA_POOL:
-		bi__cu->MemFreeAsync(block->handle, cuda->stream);
-		break;
-	case BI__CUDA_PLAIN:
-	case BI__CUDA_MANAGED:
-		bi__cu->MemFree(block->handle);
-		break;
-	case BI__CUDA_PINNED:
-		bi__cu->MemFreeHost((void *)block->handle);
-		break;
-	}
-}
-
 void bi__cuda_free(struct bi__device_state *device, struct bi__block *block)
 {
 	struct bi__cuda *cuda = device->state;
@@ -213,6 +182,11 @@ void bi__cuda_free(struct bi__device_state *device, struct bi__block *block)
 	    bi__cuda_is_reset(cuda->shared))
 		return;
 	bi__cuda_enter_to_release(cuda->context, &scope);
-	free_kind(cuda, block);
+	if (block->cookie == BI__CUDA_POOL)
+		bi__cu->MemFreeAsync(block->handle, cuda->stream);
+	else if (block->cookie == BI__CUDA_PINNED)
+		bi__cu->MemFreeHost((void *)block->handle);
+	else
+		bi__cu->MemFree(block->handle);
 	bi__cuda_leave(&scope);
 }

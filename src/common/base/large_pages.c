@@ -10,26 +10,19 @@
 #include <sys/mman.h>
 #endif
 
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-
 /* A multiple of the usual page sizes. */
 #define PAGE ((size_t)1 << 16)
 #define REQUEST_FROM ((size_t)4 << 20)
 
 void bi__request_large_pages(char *bytes, size_t nbytes)
 {
+#ifdef MADV_HUGEPAGE
 	size_t skip = -(uintptr_t)bytes % PAGE;
 
 	if (nbytes >= REQUEST_FROM)
 		(void)madvise(bytes + skip, (nbytes - skip) / PAGE * PAGE, MADV_HUGEPAGE);
-}
-
 #else
-
-void bi__request_large_pages(char *bytes, size_t nbytes)
-{
 	(void)bytes;
 	(void)nbytes;
-}
-
 #endif
+}

@@ -83,14 +83,14 @@ int bi__chunked_start(struct bi__chunked *chunked, const struct bi__job *job, st
  */
 static int has_chunk_to_forward(const struct bi__chunked *chunked)
 {
-	unsigned stay = !chunked->split.is_done && !chunked->job->src->backend->synchronous;
+	unsigned stay = chunked->split.left && !chunked->job->src->backend->synchronous;
 
 	return chunked->filled - chunked->emptied > stay;
 }
 
 int bi__chunked_has_step(const struct bi__chunked *chunked)
 {
-	return !chunked->split.is_done || has_chunk_to_forward(chunked);
+	return chunked->split.left || has_chunk_to_forward(chunked);
 }
 
 /* Makes the layout of a chunk in its buffer: dense, with the shape of the box. */

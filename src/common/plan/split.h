@@ -10,8 +10,7 @@
 struct bi__split {
 	int axis; /* the axis that is cut; a box has one index of each axis before it, and all of each axis after it */
 	int64_t step; /* extent of a box along `axis`; the last box may be shorter */
-	int64_t at[BI_MAX_NDIM]; /* indices at which the next box begins */
-	int is_done;
+	int64_t next, left; /* number of the next box, and of the boxes that are left */
 };
 
 /*
