@@ -80,30 +80,6 @@ static int create_over_shared(struct shared *shared, size_t nbytes, cl_mem *out,
 	return rc;
 }
 
-static int alloc_unified(const struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
-{
-	struct shared *shared;
-	cl_mem buffer;
-	char *bytes;
-	int rc;
-
-	if (!(opencl->capabilities & BI_CAP_SVM))
-		return bi__fail(err, BI_EUNSUPPORTED, "the device has no fine-grained shared virtual memory");
-	shared = alloc_shared(opencl, nbytes);
-	if (!shared)
-		return bi__fail(err, BI_ENOMEM, "clSVMAlloc gave no %zu bytes", nbytes);
-	bytes = shared->bytes;
-	rc = create_over_shared(shared, nbytes, &buffer, err);
-	if (rc)
-		return rc;
-	block->kind = BI_HANDLE_CL_SVM;
-	block->handle = (uintptr_t)bytes;
-	block->cookie = (uintptr_t)buffer;
-	block->host = bytes + block->origin;
-	block->private_host = opencl->shares_memory ? block->host : NULL;
-	return BI_OK;
-}
-
 /*
  * The most buffers of a context that use shared memory, without those of BI_MEMORY_UNIFIED. PoCL searches a list of all
  * shared memory when a buffer over host memory is created, and when shared memory is freed. Concurrent allocations may
@@ -123,19 +99,25 @@ static int may_share(const struct bi__opencl *opencl, const struct bi__block *bl
  */
 static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__block *block, struct bi_error *err)
 {
+	const int is_unified = block->memory == BI_MEMORY_UNIFIED;
 	const cl_mem_flags pinned = block->memory == BI_MEMORY_PINNED ? CL_MEM_ALLOC_HOST_PTR : 0;
-	struct shared *shared = may_share(opencl, block) ? alloc_shared(opencl, nbytes) : NULL;
+	struct shared *shared = is_unified || may_share(opencl, block) ? alloc_shared(opencl, nbytes) : NULL;
 	char *bytes = shared ? shared->bytes : NULL;
 	cl_mem buffer;
-	int rc = shared ? create_over_shared(shared, nbytes, &buffer, err)
-			: create_buffer(opencl->context, CL_MEM_READ_WRITE | pinned, nbytes, NULL, &buffer, err);
+	int rc;
 
+	if (is_unified && !shared)
+		return bi__fail(err, BI_ENOMEM, "clSVMAlloc gave no %zu bytes", nbytes);
+	rc = shared ? create_over_shared(shared, nbytes, &buffer, err)
+		    : create_buffer(opencl->context, CL_MEM_READ_WRITE | pinned, nbytes, NULL, &buffer, err);
 	if (rc)
 		return rc;
-	block->kind = BI_HANDLE_CL_MEM;
-	block->handle = block->cookie = (uintptr_t)buffer;
-	block->private_host = bytes ? bytes + block->origin : NULL;
-	if (bytes)
+	block->kind = is_unified ? BI_HANDLE_CL_SVM : BI_HANDLE_CL_MEM;
+	block->handle = is_unified ? (uintptr_t)bytes : (uintptr_t)buffer;
+	block->cookie = (uintptr_t)buffer;
+	block->host = is_unified ? bytes + block->origin : NULL;
+	block->private_host = bytes && opencl->shares_memory ? bytes + block->origin : NULL;
+	if (bytes && !is_unified)
 		atomic_fetch_add_explicit(&opencl->shared_blocks, 1, memory_order_relaxed);
 	return BI_OK;
 }
@@ -147,9 +129,10 @@ int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, s
 
 	if (bi__add_size(block->nbytes, block->origin, &total))
 		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
+	if (block->memory == BI_MEMORY_UNIFIED && !(opencl->capabilities & BI_CAP_SVM))
+		return bi__fail(err, BI_EUNSUPPORTED, "the device has no fine-grained shared virtual memory");
 	block->free_follows = 1;
-	return block->memory == BI_MEMORY_UNIFIED ? alloc_unified(opencl, total, block, err)
-						  : alloc_buffer(opencl, total, block, err);
+	return alloc_buffer(opencl, total, block, err);
 }
 
 /* The driver's description of a buffer. */

@@ -14,6 +14,8 @@
 #include "common/backend/device_string.c"
 #undef bi_devices
 
+#include <ctype.h>
+
 #include "fuzz/target.h"
 
 #define PLATFORMS 3

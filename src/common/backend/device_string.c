@@ -1,7 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "common/backend/device_string.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,15 +95,12 @@ int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_er
 /* Reads one to six digits, which a colon or the end of the text follows. Returns 1, or 0 if there is no such number. */
 static int read_number(const char **text, int *out)
 {
-	const char *c = *text;
-	int value = 0, digits = 0;
+	size_t digits = strspn(*text, "0123456789");
 
-	for (; isdigit((unsigned char)*c) && digits < 6; c++, digits++)
-		value = value * 10 + (*c - '0');
-	if (digits == 0 || (*c != '\0' && *c != ':'))
+	if (digits == 0 || digits > 6 || ((*text)[digits] != '\0' && (*text)[digits] != ':'))
 		return 0;
-	*text = c;
-	*out = value;
+	*out = atoi(*text);
+	*text += digits;
 	return 1;
 }
 

@@ -38,15 +38,8 @@ static char *prepend_preamble(const char *text)
 
 static void copy_log(const struct bi_program_source *wanted, const char *log)
 {
-	size_t length = log ? strlen(log) : 0;
-
-	if (!wanted->log || !wanted->log_capacity)
-		return;
-	if (length >= wanted->log_capacity)
-		length = wanted->log_capacity - 1;
-	if (length)
-		memcpy(wanted->log, log, length);
-	wanted->log[length] = '\0';
+	if (wanted->log && wanted->log_capacity)
+		snprintf(wanted->log, wanted->log_capacity, "%s", log ? log : "");
 }
 
 #define BLANKS " \r\n\t"

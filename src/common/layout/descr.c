@@ -313,35 +313,29 @@ static int literal_equals(const struct literal *literal, const char *name)
 /* Reads 'name' or ('title', 'name'). JSON has no titles. */
 static int read_name(struct reader *in, struct literal *name)
 {
+	int has_title = in->notation == BI__DESCR_PYTHON && accept_character(in, '('), done = 1;
 	struct literal title;
-	int rc, done;
+	int rc = has_title ? read_string(in, &title) : BI_OK;
 
-	if (in->notation == BI__DESCR_JSON || !accept_character(in, '(')) {
-		rc = read_string(in, name);
-		if (rc == BI_OK)
-			put_string(in, name);
-		return rc;
-	}
-	rc = read_string(in, &title);
-	if (rc != BI_OK)
-		return rc;
-	if (!accept_character(in, ','))
+	if (rc == BI_OK && has_title && !accept_character(in, ','))
 		return fail_expected(in, "',' and the name after the title");
-	rc = read_string(in, name);
-	if (rc != BI_OK)
-		return rc;
-	rc = read_separator(in, ')', &done);
+	if (rc == BI_OK)
+		rc = read_string(in, name);
+	if (rc == BI_OK && has_title)
+		rc = read_separator(in, ')', &done);
 	if (rc == BI_OK && !done)
 		return fail_expected(in, "')' after the name");
-	if (rc == BI_OK && in->into == BI__DESCR_PYTHON) {
+	if (rc != BI_OK)
+		return rc;
+	has_title = has_title && in->into == BI__DESCR_PYTHON;
+	if (has_title) {
 		put_text(in, "(");
 		put_string(in, &title);
 		put_text(in, ", ");
 	}
-	if (rc == BI_OK)
-		put_string(in, name);
-	put_either(in, ")", "");
-	return rc;
+	put_string(in, name);
+	put_text(in, has_title ? ")" : "");
+	return BI_OK;
 }
 
 int bi__descr_read_extent(const char **at, const char *end, int64_t *out)
