@@ -45,7 +45,9 @@ from ._pyopencl import pyopencl_array
 
 def get_include():
     """Returns the folder of the C headers: buffer_interface.h, buffer_interface/python.h and the others."""
-    return _os.path.join(_os.path.dirname(__file__), "include")
+    from . import _core  # an editable installation has the headers beside the compiled module, not beside this file
+
+    return _os.path.join(_os.path.dirname(_core.__file__), "include")
 
 
 # The list of names is in __init__.pyi.

@@ -54,3 +54,16 @@ def test_headers_and_types_are_there():
     wanted = {path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include").rglob("*.h")}
     assert there == wanted
     assert (FOLDER / "py.typed").exists() and (FOLDER / "__init__.pyi").exists()
+
+
+def test_headers_are_found_from_an_editable_installation():
+    code = (
+        "import importlib.util, sys\n"
+        f"folders = [{str(ROOT / 'python/buffer_interface')!r}, {str(FOLDER)!r}]\n"
+        "spec = importlib.util.spec_from_file_location('buffer_interface', folders[0] + '/__init__.py',\n"
+        "                                              submodule_search_locations=folders)\n"
+        "module = sys.modules['buffer_interface'] = importlib.util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(module)\n"
+        "print(module.__file__, module.get_include(), sep='\\n')"
+    )
+    assert fresh(code) == [str(ROOT / "python/buffer_interface/__init__.py"), str(FOLDER / "include")]
