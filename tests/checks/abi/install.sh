@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs into a new prefix, moves it, and builds a program on it twice: pkg-config, and find_package. Then configures
-# the library for folders outside of the prefix, installs its two components one by one, and builds and installs it as a
-# part of another project.
+# Installs into a new prefix, moves it, and builds a program on it: pkg-config, and find_package, with the static library
+# and without it. Then configures the library for folders outside of the prefix and for /usr, installs its two components
+# one by one, and builds and installs it as a part of another project.
 #     install.sh CMAKE BUILD_DIR CONSUMER_DIR CC SOURCE_DIR
 set -eu
 cmake=$1 build=$2 consumer=$3 cc=$4 source=$5
@@ -49,8 +49,25 @@ unset PKG_CONFIG_PATH
 expect "find_package, shared library" "$("$work/build/shared")"
 expect "find_package, static library" "$("$work/build/static")"
 
+# Packages of distributions have no static library.
+cp -R "$prefix" "$work/dynamic"
+find "$work/dynamic" -name '*.a' -exec rm {} +
+mkdir "$work/user"
+sed '/static/d' "$consumer/CMakeLists.txt" >"$work/user/CMakeLists.txt"
+cp "$consumer/main.c" "$work/user"
+"$cmake" -S "$work/user" -B "$work/on_dynamic" -DCMAKE_PREFIX_PATH="$work/dynamic" -DCMAKE_C_COMPILER="$cc" >"$work/dynamic.log"
+"$cmake" --build "$work/on_dynamic" >"$work/dynamic.build.log"
+expect "find_package, shared library alone" "$("$work/on_dynamic/shared")"
+
 must() {        # words, file
     grep -qF -e "$1" "$2" || { echo "FAILED: $2 has no line with '$1'"; exit 1; }
+}
+
+must_not() {
+    if grep -qF -e "$1" "$2"; then
+        echo "FAILED: $2 has a line with '$1'"
+        exit 1
+    fi
 }
 
 "$cmake" -S "$source" -B "$work/absolute" -DBI_TESTS=OFF -DBI_EXAMPLES=OFF -DCMAKE_C_COMPILER="$cc" -DCMAKE_INSTALL_PREFIX=/opt/p \
@@ -60,12 +77,16 @@ must 'libdir=/opt/p/lib64' "$work/absolute/bufferinterface.pc"
 must 'includedir=/opt/include' "$work/absolute/bufferinterface.pc"
 must '$ORIGIN/../lib64' "$work/absolute/cmake_install.cmake"
 
-must_not() {
-    if grep -qF -e "$1" "$2"; then
-        echo "FAILED: $2 has a line with '$1'"
-        exit 1
-    fi
-}
+# In /usr, pkg-config leaves out the folders of the system. It would not recognise them as a path from the file's own.
+"$cmake" -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib/any -DCMAKE_INSTALL_INCLUDEDIR=include "$work/absolute" \
+    >"$work/usr.log"
+said=$(PKG_CONFIG_SYSTEM_LIBRARY_PATH=/usr/lib/any pkg-config --cflags --libs "$work/absolute/bufferinterface.pc")
+[ "${said% }" = -lbufferinterface ] || { echo "FAILED: pkg-config says '$said' in /usr"; exit 1; }
+
+# The command does not contain the folder that it was built in: builds in two folders are equal.
+readelf -d "$build/bi" >"$work/bi.log"
+must '$ORIGIN' "$work/bi.log"
+must_not "$build" "$work/bi.log"
 
 # The runtime alone, and the development files beside it.
 "$cmake" --install "$build" --prefix "$work/components" --component BufferInterface_Runtime >"$work/runtime.log"
