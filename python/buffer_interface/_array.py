@@ -1,12 +1,11 @@
 """Methods of BufferInterface that use NumPy or Python's own types.
 
-The methods of the type call these functions. The module is imported at the first such call, and NumPy where a function
-needs it. No function here computes with elements: each of them describes, copies or converts.
+The methods of the type call these functions. NumPy is imported where a function needs it. No function here computes
+with elements: each of them describes, copies or converts.
 """
 
 import builtins
 import operator
-import pickle
 from collections.abc import Sequence
 
 from ._core import InvalidArrayError, UnsupportedError, UnsupportedTypeError, _has_protocol, _is_complete, _mark, buffer_interface
@@ -219,7 +218,9 @@ def reduce(array, protocol):
     device = "host" if _is_host(array) else array.device_spec
     contents = b"" if array.nbytes == 0 else _bytes_of(array)
     if array.nbytes and protocol >= 5:
-        contents = pickle.PickleBuffer(contents)
+        from pickle import PickleBuffer  # imported here, because it takes longer than the whole package
+
+        contents = PickleBuffer(contents)
     elif array.nbytes:
         contents = bytearray(memoryview(contents))
     return rebuild, (contents, array.shape, dtype, device)

@@ -18,10 +18,10 @@ def fresh(code):
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
 
-def test_import_opens_no_driver_and_no_numpy():
+def test_import_opens_no_driver_and_no_large_module():
     code = (
         "import sys, buffer_interface\n"
-        "print(*(name for name in ('numpy', 'pyopencl', 'ml_dtypes') if name in sys.modules))\n"
+        "print(*(name for name in ('numpy', 'pyopencl', 'ml_dtypes', 'pickle') if name in sys.modules))\n"
         "print(*(line.split()[-1] for line in open('/proc/self/maps') if 'OpenCL' in line or 'libcuda' in line))"
     )
     assert fresh(code) == []
