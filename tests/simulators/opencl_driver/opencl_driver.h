@@ -11,9 +11,12 @@
 #include <CL/cl.h>
 
 #define DRIVER_MAP(X) \
+	X(clBuildProgram) \
 	X(clCreateBuffer) \
 	X(clCreateCommandQueue) \
 	X(clCreateContext) \
+	X(clCreateKernel) \
+	X(clCreateProgramWithSource) \
 	X(clCreateSubBuffer) \
 	X(clCreateUserEvent) \
 	X(clEnqueueBarrierWithWaitList) \
@@ -31,12 +34,15 @@
 	X(clGetDeviceIDs) \
 	X(clGetDeviceInfo) \
 	X(clGetEventInfo) \
+	X(clGetKernelWorkGroupInfo) \
 	X(clGetMemObjectInfo) \
 	X(clGetPlatformIDs) \
 	X(clReleaseCommandQueue) \
 	X(clReleaseContext) \
 	X(clReleaseEvent) \
+	X(clReleaseKernel) \
 	X(clReleaseMemObject) \
+	X(clReleaseProgram) \
 	X(clRetainCommandQueue) \
 	X(clRetainMemObject) \
 	X(clSetMemObjectDestructorCallback) \
