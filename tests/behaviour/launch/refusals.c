@@ -597,6 +597,9 @@ static void test_cuda(void **state)
 		refuse_grid(
 			&good, (struct bi_grid){ 2, { 70000 * 8, 32 }, { 8, 32 } },
 			"70000 groups along y are above the limit of 65535: make the groups larger along this axis, or");
+		refuse_grid(&good, (struct bi_grid){ 3, { 65535 * 64 + 1, 1, 1 }, { 0 } }, "groups along z are above");
+		OK(bi_launch(good.kernel, NULL, &(struct bi_grid){ 2, { 65535, 1 }, { 1, 1 } },
+			     (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out), BI_INT64(1) }, 3, &error));
 		/* Groups of 256 items are the usual ones, and would be 65537 here. 16777259 is a prime. */
 		OK(bi_launch(good.kernel, NULL, &(struct bi_grid){ 2, { 16777259, 1 }, { 0 } },
 			     (struct bi_argument[]){ BI_READS(good.in), BI_WRITES(good.out), BI_INT64(1) }, 3, &error));

@@ -68,11 +68,13 @@ static size_t load_arguments(const struct user_kernel *user, void *const *from, 
 	return at;
 }
 
-static void run_user(const struct user_kernel *user, void *const *arguments, const unsigned block[3])
+static void run_user(const struct user_kernel *user, void *const *arguments, const unsigned grid[3],
+		     const unsigned block[3])
 {
 	static long long local[49152 / sizeof(long long)];
 	struct bi_host_argument loaded[MOST_PARAMETERS];
 	struct bi_host_box box;
+	int64_t most;
 	size_t at = load_arguments(user, arguments, loaded, (char *)local);
 
 	memcpy(box.size, arguments[at], sizeof(box.size));
@@ -80,6 +82,9 @@ static void run_user(const struct user_kernel *user, void *const *arguments, con
 		box.first[i] = 0;
 		box.group[i] = block[i];
 		box.end[i] = user->function->has_groups ? box.size[i] / box.group[i] : box.size[i];
+		most = user->function->has_groups ? grid[i] : (int64_t)grid[i] * block[i];
+		if (box.end[i] > most)
+			box.end[i] = most;
 	}
 	user->function->run(&box, loaded);
 }
@@ -95,9 +100,8 @@ static void run_user(const struct user_kernel *user, void *const *arguments, con
 	} \
 	static void run_##n(void *const *arguments, const unsigned grid[3], const unsigned block[3], uint64_t seed) \
 	{ \
-		(void)grid; \
 		(void)seed; \
-		run_user(&kernels[n], arguments, block); \
+		run_user(&kernels[n], arguments, grid, block); \
 	}
 #define SLOTS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 SLOTS(SLOT)
