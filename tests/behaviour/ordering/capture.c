@@ -484,6 +484,32 @@ static void row_27_a_wait_for_work_outside_is_refused(void **state)
 	bi_event_release(event);
 }
 
+/* Each call of the driver fails once. The caller does without the message. */
+static void row_19_a_wait_in_a_capture_fails_without_a_message(void **state)
+{
+	struct bi_stream *stream = new_producer(BI_STREAM_IN_ORDER), *outside = new_producer(BI_STREAM_IN_ORDER);
+	struct gate *gate = close_gate(outside);
+	struct bi_event *event;
+	uint64_t failed;
+	unsigned nth = 0;
+	int rc;
+
+	(void)state;
+	OK(bi_event_record(outside, &event, &error));
+	open_and_finish(gate);
+	begin_capture(stream, BI__CU_CAPTURE_MODE_THREAD_LOCAL);
+	do {
+		failed = failures();
+		arm_any("cuEventQuery", ++nth);
+		rc = bi_stream_wait(stream, event, NULL);
+		arm_any("cuEventQuery", 0);
+	} while (failures() > failed);
+	assert_int_equal(rc, BI_OK);
+	assert_true(nth > 2);
+	end_and_drop(stream);
+	bi_event_release(event);
+}
+
 /* An event of the capture brings a stream in; what is outside stays there, and nobody asks or waits. */
 static void row_27_events_and_joins(void **state)
 {
@@ -1221,6 +1247,7 @@ int capture_rows(void)
 		ROW(row_27_events_and_joins, NEED_CUDA),
 		ROW(row_27_a_wrapped_event_of_a_capture_brings_a_stream_in, NEED_CUDA),
 		ROW(row_27_a_wait_for_work_outside_is_refused, NEED_CUDA | NEED_GATE),
+		ROW(row_19_a_wait_in_a_capture_fails_without_a_message, NEED_CUDA | NEED_GATE),
 		ROW(row_21_unmap_in_a_capture_is_refused, NEED_CUDA),
 		ROW(row_21_unmap_in_a_capture_of_the_context_stream, NEED_CUDA),
 		ROW(row_21_a_mapping_is_given_up_in_a_capture, NEED_CUDA),

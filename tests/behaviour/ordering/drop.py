@@ -90,7 +90,7 @@ EXPLAINED = {
     "row_38_reads_that_begin_together_run_side_by_side": (6, NOTHING),
     "row_38_reads_of_exported_memory_are_ordered": (1, NOTHING),
     "row_38_several_arrays_are_begun_and_ended_at_once": (6, "no work is enqueued in the uses"),
-    "row_38_the_home_stream_waits_before_the_handle_is_known": (4, NOTHING),
+    "row_38_the_home_stream_waits_before_the_handle_is_known": (6, NOTHING),
     "row_38_the_mark_comes_after_the_wait": (2, NOTHING),
     "row_38_the_next_owner_waits_for_the_reads": (5, NOTHING),
     "row_38_two_reads_run_side_by_side": (5, NOTHING),
