@@ -41,6 +41,24 @@ static void strings_name_devices(void **state)
 	expect_choice(NULL, "cuda:0", 0);
 }
 
+/* More devices than a message has space for. */
+static int refuse_with_many_devices(void *unused)
+{
+	struct bi__choice choice;
+
+	(void)unused;
+	setenv("CUDA_SIM_DEVICES", "8", 1);
+	if (bi__device_string_choose("cuda:9", &choice, &error) != BI_ENODEVICE)
+		return 1;
+	return strstr(error.message, "there are: cuda:0 (") && !strstr(error.message, "cuda:6") ? 0 : 2;
+}
+
+static void a_message_lists_as_many_devices_as_it_has_space_for(void **state)
+{
+	(void)state;
+	assert_int_equal(status_of_child(refuse_with_many_devices, NULL), 0);
+}
+
 static void the_environment_is_the_default(void **state)
 {
 	(void)state;
@@ -128,6 +146,8 @@ static void the_list_is_sorted_and_complete(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* Before the process uses a driver, because its child has another one. */
+		cmocka_unit_test(a_message_lists_as_many_devices_as_it_has_space_for),
 		cmocka_unit_test(strings_name_devices),
 		cmocka_unit_test(the_environment_is_the_default),
 		cmocka_unit_test(what_fits_nothing_is_refused_with_the_reason),

@@ -214,6 +214,7 @@ static void test_refusals(void **state)
 	refuse(BI_EINVAL, "negative", ENTRY("'<i4'", "False", "(3, -1)"));
 	refuse(BI_EINVAL, "comma", ENTRY("'<i4'", "False", "(3)"));
 	refuse(BI_EINVAL, "True or False", ENTRY("'<i4'", "None", "(3,)"));
+	refuse(BI_EINVAL, "True or False", ENTRY("'<i4'", "TrueFalse", "(3,)"));
 	refuse(BI_EINVAL, "','", ENTRY("'<i4'", "False", "(3LL,)"));
 	refuse(BI_EINVAL, "an extent is expected at \"L,)", ENTRY("'<i4'", "False", "(L,)"));
 	refuse(BI_EINVAL, "an extent without leading zeros is expected at \"03,)", ENTRY("'<i4'", "False", "(03,)"));

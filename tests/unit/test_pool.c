@@ -1,4 +1,4 @@
-/* The pool of a host context: found locked by a thread that is not there, in a forked child. */
+/* The pool of a host context: its limit, and found locked by a thread that is not there, in a forked child. */
 #define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 
@@ -49,9 +49,34 @@ static void a_child_does_not_wait_for_a_locked_pool(void **state)
 	bi_context_release(context);
 }
 
+static void a_pool_keeps_as_much_as_its_limit(void **state)
+{
+	struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *context;
+	struct bi_memory *memories[2];
+
+	(void)state;
+	options.pool_limit = LARGE;
+	context = fixture_open("host", &options);
+	for (int i = 0; i < 2; i++)
+		memories[i] = create(context);
+	for (int i = 0; i < 2; i++) {
+		bi_memory_release(memories[i]);
+		assert_true(context->pool.bytes == LARGE);
+	}
+	OK(bi_context_trim(context, LARGE, &error));
+	assert_true(context->pool.bytes == LARGE);
+	OK(bi_context_trim(context, LARGE - 1, &error));
+	assert_true(context->pool.bytes == 0);
+	bi_context_release(context);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(a_child_does_not_wait_for_a_locked_pool) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_child_does_not_wait_for_a_locked_pool),
+		cmocka_unit_test(a_pool_keeps_as_much_as_its_limit),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
