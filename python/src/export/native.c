@@ -20,7 +20,8 @@ static int check_kind(const struct bi_view *view)
 
 /*
  * Returns an object whose attribute `stream` is None if `is_ready` is 1. This is the object itself, unless its memory
- * stays pending after a wait (docs/ordering.md, 11.5 and 35.2), or `has_other_mask` is 1. Another object has the mask.
+ * stays pending after a wait (docs/ordering.md, 11.5 and 35.2), or `has_other_mask` is 1. If another object is
+ * returned, `mask` is its mask.
  */
 static PyObject *describe(PyObject *self, PyObject *mask, int has_other_mask, int is_ready)
 {

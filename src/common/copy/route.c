@@ -101,9 +101,8 @@ static struct route route_dense_side(const struct bi__job *job)
 }
 
 /*
- * Returns the context that allocates the staging buffers between two contexts that share no events. It is the context
- * of the source. If the CPU can use pinned memory of that context only while it is mapped, it is the context of the
- * destination.
+ * Returns the context that allocates the staging buffers between two contexts that share no events: that of the source,
+ * or that of the destination if the CPU can use pinned memory of the source's context only while the memory is mapped.
  */
 static struct bi_context *choose_staging(const struct bi__job *job)
 {

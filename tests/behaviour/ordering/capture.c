@@ -417,6 +417,17 @@ static void row_27_host_memory_of_a_graph_lives_until_the_context_closes(void **
 	close_context(context, 0);
 }
 
+/* The first look at the retired memories may enqueue the work that the second one finds complete. */
+static void assert_freed_once(const atomic_int *released)
+{
+	for (int i = 0; i < 2; i++) {
+		finish_all();
+		trim_all();
+	}
+	assert_int_equal(*released, 1);
+	assert_int_equal(reported(fixture.context, "retired"), 0);
+}
+
 static void row_27_a_release_is_put_off(void **state)
 {
 	struct bi_stream *home = home_of(fixture.context);
@@ -434,12 +445,7 @@ static void row_27_a_release_is_put_off(void **state)
 	trim_all();
 	assert_int_equal(released, 0);
 	end_and_drop(home);
-	finish_all();
-	trim_all();
-	finish_all();
-	trim_all();
-	assert_int_equal(released, 1);
-	assert_int_equal(reported(fixture.context, "retired"), 0);
+	assert_freed_once(&released);
 	bi_view_release(other);
 }
 
@@ -847,12 +853,7 @@ static int release_with_a_capture_before(uint64_t nth, int is_captured_before)
 		end_and_drop(home);
 		nth = 0;
 	}
-	finish_all();
-	trim_all();
-	finish_all();
-	trim_all();
-	assert_int_equal(released, 1);
-	assert_int_equal(reported(fixture.context, "retired"), 0);
+	assert_freed_once(&released);
 	clear_case();
 	return !nth;
 }
