@@ -16,8 +16,8 @@ const struct bi__backend *bi__registry_find(const char *name, size_t length);
 
 /*
  * Returns a backend that exports memory with this handle kind and this device type, and sets *kind to the kind of that
- * memory. Returns NULL if there is no such backend. If `handle` is 0, the handle kind is not compared; if `device` is 0,
- * the device type is not compared. The backend `first`, if it is not NULL, is preferred.
+ * memory. Returns NULL if there is no such backend. If `handle` is 0, the handle kind is not compared; if `device` is
+ * 0, the device type is not compared. The backend `first`, if it is not NULL, is preferred.
  */
 const struct bi__backend *bi__registry_exporter(const struct bi__backend *first, uint32_t handle, int32_t device,
 						enum bi_memory_kind *kind);
