@@ -1248,7 +1248,7 @@ int capture_rows(void)
 		ROW(row_27_events_and_joins, NEED_CUDA),
 		ROW(row_27_a_wrapped_event_of_a_capture_brings_a_stream_in, NEED_CUDA),
 		ROW(row_27_a_wait_for_work_outside_is_refused, NEED_CUDA | NEED_GATE),
-		ROW(row_19_a_wait_in_a_capture_fails_without_a_message, NEED_CUDA | NEED_GATE),
+		ROW(row_19_a_wait_in_a_capture_fails_without_a_message, NEED_CUDA | NEED_SIM | NEED_GATE),
 		ROW(row_21_unmap_in_a_capture_is_refused, NEED_CUDA),
 		ROW(row_21_unmap_in_a_capture_of_the_context_stream, NEED_CUDA),
 		ROW(row_21_a_mapping_is_given_up_in_a_capture, NEED_CUDA),
