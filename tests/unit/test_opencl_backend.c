@@ -1298,13 +1298,17 @@ static void test_same_kernel_object_is_never_shared(void **unused)
 	do
 		random_pair(&pair, 3, 0);
 	while (pair.plan.kind == BI_PLAN_LINEAR);
-	layer.reset();
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
+		uint64_t created, enqueued;
+
+		layer.reset();
 		check_copy(&opened, &pair, BLOCK_TO_BLOCK, 0);
-	assert_int_equal(layer.count("clEnqueueNDRangeKernel"), is_masked() ? 3 : 0);
-	/* Twice as many if each copy first finds that the driver runs no tiles. */
-	assert_true(layer.count("clCreateKernel") == layer.count("clEnqueueNDRangeKernel") ||
-		    (has_small_groups() && layer.count("clCreateKernel") == 6));
+		created = layer.count("clCreateKernel");
+		enqueued = layer.count("clEnqueueNDRangeKernel");
+		assert_int_equal(enqueued, is_masked());
+		/* One more if the copy, whose origins are random, first finds that the driver runs no tiles. */
+		assert_true(created == enqueued || (has_small_groups() && created == enqueued + 1));
+	}
 	backend->devices.cache_state(&opened.state, &built, &loaded);
 	assert_int_equal(built, is_masked());
 	backend->devices.drop_caches(&opened.state);
