@@ -15,11 +15,13 @@
 extern "C" {
 #endif
 
-/* A cast and a null pointer that compile without warnings in C and in C++. */
+/* Casts and a null pointer that compile without warnings in C and in C++. BI__HANDLE casts a pointer or a uintptr_t. */
 #ifdef __cplusplus
 #define BI__CAST(type, value) static_cast<type>(value)
+#define BI__HANDLE(type, value) reinterpret_cast<type>(value)
 #else
 #define BI__CAST(type, value) ((type)(value))
+#define BI__HANDLE(type, value) ((type)(uintptr_t)(value))
 #endif
 #if defined(__cplusplus) && __cplusplus >= 201103L
 #define BI__NULL nullptr

@@ -24,8 +24,8 @@ static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struc
 {
 	if (!options.device)
 		options.device = "cuda";
-	options.adopt_context = (uintptr_t)context;
-	options.adopt_stream = (uintptr_t)stream;
+	options.adopt_context = BI__HANDLE(uintptr_t, context);
+	options.adopt_stream = BI__HANDLE(uintptr_t, stream);
 	return bi_context_open(&options, out, err);
 }
 
@@ -36,14 +36,14 @@ static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struc
 static inline int bi_cuda_stream_wrap(struct bi_context *context, CUstream stream, struct bi_stream **out,
 				      struct bi_error *err)
 {
-	return bi_stream_wrap(context, (uintptr_t)stream, NULL, NULL, out, err);
+	return bi_stream_wrap(context, BI__HANDLE(uintptr_t, stream), BI__NULL, BI__NULL, out, err);
 }
 
 /* Wraps a recorded event. The caller keeps it alive. Owned. */
 static inline int bi_cuda_event_wrap(struct bi_context *context, CUevent event, struct bi_event **out,
 				     struct bi_error *err)
 {
-	return bi_event_wrap(context, (uintptr_t)event, out, err);
+	return bi_event_wrap(context, BI__HANDLE(uintptr_t, event), out, err);
 }
 
 /*
@@ -59,7 +59,7 @@ static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr po
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 
 	foreign.kind = BI_HANDLE_CUDA;
-	foreign.handle = (uintptr_t)pointer;
+	foreign.handle = BI__CAST(uintptr_t, pointer);
 	foreign.nbytes = nbytes;
 	foreign.stream = stream;
 	foreign.release = release;
@@ -70,22 +70,22 @@ static inline int bi_cuda_memory_wrap(struct bi_context *context, CUdeviceptr po
 /* The functions below return native handles. Borrowed. */
 static inline CUcontext bi_cuda_context(const struct bi_context *context)
 {
-	return (CUcontext)bi_context_handle(context);
+	return BI__HANDLE(CUcontext, bi_context_handle(context));
 }
 
 static inline CUdevice bi_cuda_device(const struct bi_context *context)
 {
-	return (CUdevice)bi_context_device_handle(context);
+	return BI__CAST(CUdevice, bi_context_device_handle(context));
 }
 
 static inline CUstream bi_cuda_stream(const struct bi_stream *stream)
 {
-	return (CUstream)bi_stream_handle(stream);
+	return BI__HANDLE(CUstream, bi_stream_handle(stream));
 }
 
 static inline CUevent bi_cuda_event(const struct bi_event *event)
 {
-	return (CUevent)bi_event_handle(event);
+	return BI__HANDLE(CUevent, bi_event_handle(event));
 }
 
 /*
@@ -97,7 +97,7 @@ static inline CUdeviceptr bi_cuda_pointer(const struct bi_view *view)
 	struct bi_native native;
 
 	bi_view_native(view, &native);
-	return native.kind == BI_HANDLE_CUDA && native.handle ? (CUdeviceptr)(native.handle + native.offset) : 0;
+	return native.kind == BI_HANDLE_CUDA && native.handle ? BI__CAST(CUdeviceptr, native.handle + native.offset) : 0;
 }
 
 #ifdef __cplusplus

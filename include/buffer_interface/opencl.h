@@ -27,8 +27,8 @@ static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue qu
 {
 	if (!options.device)
 		options.device = "opencl";
-	options.adopt_context = (uintptr_t)context;
-	options.adopt_stream = (uintptr_t)queue;
+	options.adopt_context = BI__HANDLE(uintptr_t, context);
+	options.adopt_stream = BI__HANDLE(uintptr_t, queue);
 	return bi_context_open(&options, out, err);
 }
 
@@ -36,14 +36,14 @@ static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue qu
 static inline int bi_opencl_stream_wrap(struct bi_context *context, cl_command_queue queue, struct bi_stream **out,
 					struct bi_error *err)
 {
-	return bi_stream_wrap(context, (uintptr_t)queue, NULL, NULL, out, err);
+	return bi_stream_wrap(context, BI__HANDLE(uintptr_t, queue), BI__NULL, BI__NULL, out, err);
 }
 
 /* Wraps and retains an event of this context, whose queue was flushed. Owned. */
 static inline int bi_opencl_event_wrap(struct bi_context *context, cl_event event, struct bi_event **out,
 				       struct bi_error *err)
 {
-	return bi_event_wrap(context, (uintptr_t)event, out, err);
+	return bi_event_wrap(context, BI__HANDLE(uintptr_t, event), out, err);
 }
 
 /*
@@ -59,7 +59,7 @@ static inline int bi_opencl_memory_wrap(struct bi_context *context, cl_mem mem, 
 	struct bi_foreign foreign = BI_FOREIGN_INIT;
 
 	foreign.kind = BI_HANDLE_CL_MEM;
-	foreign.handle = (uintptr_t)mem;
+	foreign.handle = BI__HANDLE(uintptr_t, mem);
 	foreign.stream = stream;
 	foreign.release = release;
 	foreign.release_data = release_data;
@@ -69,22 +69,22 @@ static inline int bi_opencl_memory_wrap(struct bi_context *context, cl_mem mem, 
 /* The functions below return native handles. Borrowed. */
 static inline cl_context bi_opencl_context(const struct bi_context *context)
 {
-	return (cl_context)bi_context_handle(context);
+	return BI__HANDLE(cl_context, bi_context_handle(context));
 }
 
 static inline cl_device_id bi_opencl_device(const struct bi_context *context)
 {
-	return (cl_device_id)bi_context_device_handle(context);
+	return BI__HANDLE(cl_device_id, bi_context_device_handle(context));
 }
 
 static inline cl_command_queue bi_opencl_queue(const struct bi_stream *stream)
 {
-	return (cl_command_queue)bi_stream_handle(stream);
+	return BI__HANDLE(cl_command_queue, bi_stream_handle(stream));
 }
 
 static inline cl_event bi_opencl_event(const struct bi_event *event)
 {
-	return (cl_event)bi_event_handle(event);
+	return BI__HANDLE(cl_event, bi_event_handle(event));
 }
 
 /*
@@ -97,7 +97,7 @@ static inline cl_mem bi_opencl_mem(const struct bi_view *view, size_t *offset)
 
 	bi_view_native(view, &native);
 	*offset = native.offset;
-	return native.kind == BI_HANDLE_CL_MEM ? (cl_mem)native.handle : NULL;
+	return native.kind == BI_HANDLE_CL_MEM ? BI__HANDLE(cl_mem, native.handle) : BI__NULL;
 }
 
 /*
@@ -114,17 +114,19 @@ static inline cl_mem bi_opencl_sub_buffer(const struct bi_view *view, cl_int *co
 	typedef cl_mem(CL_API_CALL * create_fn)(cl_mem, cl_mem_flags, cl_buffer_create_type, const void *, cl_int *);
 	struct bi_native native;
 	cl_buffer_region region;
+	bi_function *symbol;
 	create_fn create;
 
 	bi_view_native(view, &native);
 	region.origin = native.offset;
 	region.size = native.nbytes - native.offset;
-	create = (create_fn)bi_context_symbol(bi_memory_context(bi_view_memory(view)), "clCreateSubBuffer");
+	symbol = bi_context_symbol(bi_memory_context(bi_view_memory(view)), "clCreateSubBuffer");
+	create = BI__HANDLE(create_fn, symbol);
 	if (create && native.kind == BI_HANDLE_CL_MEM && native.handle)
-		return create((cl_mem)native.handle, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, code);
+		return create(BI__HANDLE(cl_mem, native.handle), 0, CL_BUFFER_CREATE_TYPE_REGION, &region, code);
 	if (code)
 		*code = CL_INVALID_MEM_OBJECT;
-	return NULL;
+	return BI__NULL;
 }
 
 #ifdef __cplusplus

@@ -64,9 +64,9 @@ struct bi_python_api {
 static inline int bi_python_find_capsule(PyTypeObject *type, PyObject **out)
 {
 #if PY_VERSION_HEX >= 0x030D0000 && (!defined(Py_LIMITED_API) || Py_LIMITED_API + 0 >= 0x030D0000)
-	return PyObject_GetOptionalAttrString((PyObject *)type, BI_PYTHON_ATTRIBUTE, out) < 0 ? -1 : 0;
+	return PyObject_GetOptionalAttrString(BI__HANDLE(PyObject *, type), BI_PYTHON_ATTRIBUTE, out) < 0 ? -1 : 0;
 #else
-	*out = PyObject_GetAttrString((PyObject *)type, BI_PYTHON_ATTRIBUTE);
+	*out = PyObject_GetAttrString(BI__HANDLE(PyObject *, type), BI_PYTHON_ATTRIBUTE);
 	if (*out)
 		return 0;
 	if (!PyErr_ExceptionMatches(PyExc_AttributeError))
@@ -84,23 +84,22 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 {
 	const struct bi_python_api *api;
 
-	api = (const struct bi_python_api *)PyCapsule_GetPointer(capsule, BI_PYTHON_CAPSULE);
+	api = BI__CAST(const struct bi_python_api *, PyCapsule_GetPointer(capsule, BI_PYTHON_CAPSULE));
 	if (!api) {
 		PyErr_SetString(PyExc_TypeError, BI_PYTHON_ATTRIBUTE " is not a capsule named " BI_PYTHON_CAPSULE);
-		return NULL;
+		return BI__NULL;
 	}
 	if (!BI_ABI_KNOWS(api->version) || api->struct_size < sizeof(*api)) {
 		PyErr_Format(PyExc_BufferError,
 			     BI_PYTHON_ATTRIBUTE " has version %u.%u and %u bytes, this module knows version %u.%u",
-			     (unsigned)(api->version >> 16), (unsigned)(api->version & 0xffff),
-			     (unsigned)api->struct_size, (unsigned)(BI_ABI_VERSION >> 16),
-			     (unsigned)(BI_ABI_VERSION & 0xffff));
-		return NULL;
+			     api->version >> 16, api->version & 0xffff, api->struct_size, BI_ABI_VERSION >> 16,
+			     BI_ABI_VERSION & 0xffff);
+		return BI__NULL;
 	}
 	if (api->acquire)
 		return api;
 	PyErr_SetString(PyExc_TypeError, "the function acquire of " BI_PYTHON_ATTRIBUTE " is NULL");
-	return NULL;
+	return BI__NULL;
 }
 
 /*
@@ -119,22 +118,22 @@ struct bi_python_memory {
 static inline struct bi_python_memory *bi_python_recall(void)
 {
 #ifdef Py_GIL_DISABLED
-	return NULL;
+	return BI__NULL;
 #else
 	static struct bi_python_memory memory;
 	PyInterpreterState *mine = PyInterpreterState_Get();
 
 	if (!memory.owner)
 		memory.owner = mine;
-	return memory.owner == mine ? &memory : NULL;
+	return memory.owner == mine ? &memory : BI__NULL;
 #endif
 }
 
 static inline void bi_python_remember_type(PyTypeObject **place, PyTypeObject *type)
 {
-	PyObject *forgotten = (PyObject *)*place;
+	PyObject *forgotten = BI__HANDLE(PyObject *, *place);
 
-	Py_INCREF((PyObject *)type);
+	Py_INCREF(BI__HANDLE(PyObject *, type));
 	*place = type;
 	Py_XDECREF(forgotten);
 }
@@ -144,7 +143,7 @@ static inline int bi_python_look_up(PyTypeObject *type, const struct bi_python_a
 {
 	PyObject *capsule;
 
-	*out = NULL;
+	*out = BI__NULL;
 	if (bi_python_find_capsule(type, &capsule) < 0)
 		return -1;
 	if (!capsule)
@@ -180,8 +179,8 @@ static inline int bi_python_api_of(PyTypeObject *type, const struct bi_python_ap
 static inline PyObject *bi_python_find_function(void)
 {
 	PyObject *name = PyUnicode_FromString("buffer_interface");
-	PyObject *module = name ? PyImport_Import(name) : NULL;
-	PyObject *function = module ? PyObject_GetAttr(module, name) : NULL;
+	PyObject *module = name ? PyImport_Import(name) : BI__NULL;
+	PyObject *function = module ? PyObject_GetAttr(module, name) : BI__NULL;
 
 	Py_XDECREF(module);
 	Py_XDECREF(name);
@@ -192,8 +191,8 @@ static inline PyObject *bi_python_find_function(void)
 static inline PyObject *bi_python_import(PyObject *argument)
 {
 	struct bi_python_memory *memory = bi_python_recall();
-	PyObject *function = memory ? memory->function : NULL;
-	PyObject *array = NULL;
+	PyObject *function = memory ? memory->function : BI__NULL;
+	PyObject *array = BI__NULL;
 
 	if (!function) {
 		function = bi_python_find_function();
@@ -201,7 +200,7 @@ static inline PyObject *bi_python_import(PyObject *argument)
 			memory->function = function;
 	}
 	if (function)
-		array = PyObject_CallFunctionObjArgs(function, argument, NULL);
+		array = PyObject_CallFunctionObjArgs(function, argument, BI__NULL);
 	if (!memory)
 		Py_XDECREF(function);
 	return array;
@@ -236,8 +235,8 @@ static inline int bi_python_acquire(PyObject *argument, uint32_t wishes, struct 
 	int rc = bi_python_api_of(Py_TYPE(argument), &api);
 
 	out->version = BI_ABI_VERSION;
-	out->struct_size = (uint32_t)sizeof(*out);
-	out->release = NULL;
+	out->struct_size = BI__CAST(uint32_t, sizeof(*out));
+	out->release = BI__NULL;
 	if (rc < 0)
 		return -1;
 	return rc ? api->acquire(argument, wishes, out) : bi_python_take_other(argument, wishes, out);
@@ -264,7 +263,7 @@ static inline int bi_python_borrow(PyObject *argument, struct bi_exchange *out)
  */
 static inline int bi_python_converter(PyObject *argument, void *out)
 {
-	struct bi_exchange *array = (struct bi_exchange *)out;
+	struct bi_exchange *array = BI__CAST(struct bi_exchange *, out);
 
 	if (argument)
 		return bi_python_take(argument, array) < 0 ? 0 : Py_CLEANUP_SUPPORTED;

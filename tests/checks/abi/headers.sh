@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compiles every public header alone: C99, C11 and C++17, every warning an error. kernel.h is refused in C++.
-# The macros and the inline functions give no warning in C++ programs that are strict about casts and null (uses.cc).
+# Compiles every public header alone: C99, C11, C++11 and C++20, every warning an error. kernel.h is refused in C++.
+# The headers and the macros (uses.cc) give no warning in C++ programs that are strict about casts and null.
 # Then compiles uses of kernel.h that must be refused with a clear first error, and one that must not (kernels.c).
 #     headers.sh SOURCE_DIR "C compilers" "C++ compilers" FOLDER_OF_CUDA_H FOLDER_OF_PYTHON_H
 set -u
@@ -44,17 +44,20 @@ for header in $(cd "$root/include" && find . -name '*.h' | sed 's|^\./||' | sort
     before=$compiled suffix=c
     for compiler in $2; do
         command -v "$compiler" >/dev/null || continue
-        compile "$compiler" "$header" -std=c99 -Wstrict-prototypes
-        compile "$compiler" "$header" -std=c11 -Wstrict-prototypes
+        compile "$compiler" "$header" -std=c99 -Wstrict-prototypes -Wbad-function-cast
+        compile "$compiler" "$header" -std=c11 -Wstrict-prototypes -Wbad-function-cast
     done
     [ "$compiled" -gt "$before" ] || { echo "FAILED: no C compiler for $header"; failed=$((failed + 1)); }
     before=$compiled suffix=cc
     for compiler in $3; do
         command -v "$compiler" >/dev/null || continue
+        strict="-Wold-style-cast -Wzero-as-null-pointer-constant"
+        "$compiler" --version | grep -q clang || strict="$strict -Wuseless-cast"
         if [ "$header" = buffer_interface/kernel.h ]; then
             refuse "$compiler" "$work/unit.cc" "Host kernels are compiled as C11" -std=c++17
         else
-            compile "$compiler" "$header" -std=c++17
+            compile "$compiler" "$header" -std=c++11 $strict
+            compile "$compiler" "$header" -std=c++20 $strict
         fi
     done
     [ "$compiled" -gt "$before" ] || { echo "FAILED: no C++ compiler for $header (Debian: g++)"; failed=$((failed + 1)); }
