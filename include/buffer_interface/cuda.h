@@ -97,7 +97,9 @@ static inline CUdeviceptr bi_cuda_pointer(const struct bi_view *view)
 	struct bi_native native;
 
 	bi_view_native(view, &native);
-	return native.kind == BI_HANDLE_CUDA && native.handle ? BI__CAST(CUdeviceptr, native.handle + native.offset) : 0;
+	if (native.kind != BI_HANDLE_CUDA || !native.handle)
+		return 0;
+	return BI__CAST(CUdeviceptr, native.handle + native.offset);
 }
 
 #ifdef __cplusplus

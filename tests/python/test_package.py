@@ -48,6 +48,12 @@ def test_version_is_that_of_the_library():
     assert buffer_interface.__version__ == re.search(r'BI_VERSION_STRING "([^"]+)"', header)[1]
 
 
+def test_a_source_distribution_without_the_library_is_refused(tmp_path):
+    command = ["cmake", "-DSKBUILD_STATE=sdist", "-S", ROOT / "python", "-B", tmp_path]
+    said = subprocess.run(command, capture_output=True, text=True)
+    assert said.returncode and "scripts/build-wheels" in said.stderr
+
+
 def test_headers_and_types_are_there():
     include = pathlib.Path(buffer_interface.get_include())
     there = {path.relative_to(include).as_posix() for path in include.rglob("*.h")}
