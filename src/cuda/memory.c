@@ -69,9 +69,10 @@ void bi__cuda_drop_caches(struct bi__device_state *device)
 	bi__cuda_leave(&scope);
 }
 
+/* A call that fails is not repeated: the handle may already be that of another pool. */
 void bi__cuda_close_pool(struct bi__cuda *cuda)
 {
-	if (cuda->pool && bi__cu->MemPoolDestroy(cuda->pool) != BI__CU_SUCCESS)
+	if (cuda->pool)
 		bi__cu->MemPoolDestroy(cuda->pool);
 }
 

@@ -12,6 +12,7 @@ static const struct {
 	{ "cuMemFree_v2", "memory" },
 	{ "cuMemFreeAsync", "memory" },
 	{ "cuMemFreeHost", "memory" },
+	{ "cuMemPoolDestroy", ": a memory pool" },
 	{ "cuStreamDestroy_v2", ": stream " },
 	{ "cuEventDestroy_v2", ": an event" },
 	{ "cuModuleUnload", ": a module" },
