@@ -63,6 +63,11 @@ must() {        # words, file
     grep -qF -e "$1" "$2" || { echo "FAILED: $2 has no line with '$1'"; exit 1; }
 }
 
+# The man page has the help of the command and of its commands.
+must 'bi \- Arrays in host' "$prefix/share/man/man1/bi.1"
+must '.SH "bi check"' "$prefix/share/man/man1/bi.1"
+must '  \-\-slice INDEX         take array[INDEX], NumPy\(aqs' "$prefix/share/man/man1/bi.1"
+
 must_not() {
     if grep -qF -e "$1" "$2"; then
         echo "FAILED: $2 has a line with '$1'"
