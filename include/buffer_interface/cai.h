@@ -53,7 +53,12 @@ enum bi_cai_flag {
 	BI_CAI_SYNCHRONIZE = 2, /* export: block until the work is done, and name no stream */
 	BI_CAI_UNCHECKED = 4, /* import: the pointer is not checked with the driver */
 	/* Export: return BI_EBUSY instead of waiting for a device, a driver or another thread. */
-	BI_CAI_NONBLOCKING = 8
+	BI_CAI_NONBLOCKING = 8,
+	/*
+	 * Import: producer_stream wraps the stream that the struct names, for example to keep it alive. So
+	 * BI_CAI_SYNC=0 opts out of it too.
+	 */
+	BI_CAI_SAME_STREAM = 16
 };
 
 /*

@@ -9,7 +9,6 @@
  * the handle meanwhile, so the next import with the same handle calls no driver. The entry also keeps the Python object
  * that stands for the queue, so the next import with the same object does not read the handle.
  */
-#define _GNU_SOURCE 1 /* secure_getenv */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,7 +26,6 @@ struct entry {
 	struct bi_context *context; /* NULL: the entry is free */
 	struct bi_location location; /* the key */
 	int cuda; /* ordinal of the CUDA device if the context was opened, not adopted; else -1 */
-	int is_opted_out; /* 1: BI_CAI_SYNC was 0 when the context was opened, which is when the library reads it */
 	struct bi_stream *queue; /* the queue by which the context was found last, owned; or NULL */
 	PyObject *named_by; /* the Python object that stands for `queue`, owned; or NULL */
 	uint64_t used; /* value of clock_of_uses at the last use of the entry */
@@ -119,17 +117,6 @@ static struct bi_context *look_up(const struct bi_location *location)
 	return found;
 }
 
-int bip_context_is_opted_out(const struct bi_context *context)
-{
-	int found = 0;
-
-	lock_cache();
-	for (int i = 0; i < MOST && !found; i++)
-		found = entries[i].context == context && entries[i].is_opted_out;
-	unlock_cache();
-	return found;
-}
-
 /*
  * Returns true if entry `a` is replaced before entry `b`. Adopted contexts are replaced first, because other libraries
  * may still use the streams of opened contexts.
@@ -162,18 +149,6 @@ static int cuda_ordinal(const struct bi_location *location, const struct bi_cont
 	return !location->context && bip_backend_of(context).handle == BI_HANDLE_CUDA ? device->ordinal : -1;
 }
 
-/* Returns true if BI_CAI_SYNC is 0. A process with raised rights ignores the variable, as the library does. */
-static int is_process_opted_out(void)
-{
-#ifdef __linux__
-	const char *sync = secure_getenv("BI_CAI_SYNC");
-#else
-	const char *sync = issetugid() ? NULL : getenv("BI_CAI_SYNC");
-#endif
-
-	return sync && strcmp(sync, "0") == 0;
-}
-
 /*
  * Adds a new context to the cache, and returns an owned reference to it. If another thread has added a context for the
  * same location meanwhile, returns an owned reference to that one, so that a device has one context stream. Takes
@@ -194,7 +169,6 @@ static struct bi_context *add_to_cache(const struct bi_location *location, struc
 		*entry = (struct entry){ .context = context,
 					 .location = *location,
 					 .cuda = cuda_ordinal(location, context),
-					 .is_opted_out = is_process_opted_out(),
 					 .used = ++clock_of_uses };
 	}
 	unlock_cache();

@@ -24,12 +24,6 @@ int bip_context_of_queue(uint64_t queue, struct bi_context **out);
 /* Sets *out to the context of a memory: the adopted cl_context, or the primary context of the CUDA device. */
 int bip_context_of_memory(enum bi_handle_kind kind, uint64_t handle, struct bi_context **out);
 
-/*
- * Returns true if the context is in the cache and was opened while BI_CAI_SYNC=0 opted the process out of
- * synchronisation. Such a context ignores the streams of CUDA dictionaries.
- */
-int bip_context_is_opted_out(const struct bi_context *context);
-
 /* Sets *out to a stream for a command queue of another library. The stream keeps the context. */
 int bip_stream_of_queue(uintptr_t queue, struct bi_stream **out);
 /*

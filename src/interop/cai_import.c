@@ -8,7 +8,7 @@
 #include "interop/cai.h"
 #include "interop/place.h"
 
-#define IMPORT_FLAGS ((unsigned)(BI_CAI_UNORDERED | BI_CAI_UNCHECKED))
+#define IMPORT_FLAGS ((unsigned)(BI_CAI_UNORDERED | BI_CAI_UNCHECKED | BI_CAI_SAME_STREAM))
 
 /* The arguments of an import and the values derived from them. */
 struct import {
@@ -179,7 +179,8 @@ int bi_cai_import(struct bi_context *context, const struct bi_cai *cai, const st
 	if (rc)
 		return rc;
 	import.is_unordered = import.options->flags & BI_CAI_UNORDERED ||
-			      (context->cai_unordered && !import.options->producer_stream);
+			      (context->cai_unordered &&
+			       (!import.options->producer_stream || import.options->flags & BI_CAI_SAME_STREAM));
 	warn_caller(context, &import.array, cai);
 	if (cai->mask)
 		warn_caller(context, &import.mask, cai->mask);

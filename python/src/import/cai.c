@@ -300,7 +300,7 @@ static int names_one_stream(const struct bi_cai *cai)
 /*
  * Sets *out to the argument producer_stream. Without the argument, sets *out to the stream object whose handle the
  * dictionary names (bip_stream_behind), which *out keeps alive. If there is no such object, *out is NULL, and the
- * library uses the stream of the dictionary. The library uses *out for the mask too, even with BI_CAI_SYNC=0.
+ * library uses the stream of the dictionary. The library uses *out for the mask too.
  */
 static int find_stream(const struct bi_cai *cai, const struct bip_request *request, PyObject *owner,
 		       struct bi_context *context, struct bi_stream **out)
@@ -309,7 +309,7 @@ static int find_stream(const struct bi_cai *cai, const struct bip_request *reque
 	PyObject *behind = NULL;
 	int rc;
 
-	if (!request->producer_stream && request->sync && names_one_stream(cai) && !bip_context_is_opted_out(context)) {
+	if (!request->producer_stream && request->sync && names_one_stream(cai)) {
 		behind = bip_stream_behind(array, cai->stream);
 		if (!behind && PyErr_Occurred())
 			return -1;
@@ -384,7 +384,8 @@ static int import_on(int ordinal, const struct bi_cai *cai, const struct bip_req
 	outcome->status = BI_OK;
 	if (bip_context_cuda(ordinal, &context))
 		return -1;
-	options.flags = (request->sync ? 0 : BI_CAI_UNORDERED) | (request->check ? 0 : BI_CAI_UNCHECKED);
+	options.flags = (request->sync ? 0 : BI_CAI_UNORDERED) | (request->check ? 0 : BI_CAI_UNCHECKED) |
+			(request->producer_stream ? 0 : BI_CAI_SAME_STREAM);
 	options.mask = request->keep_mask ? &found->mask : NULL;
 	options.release = bip_release_owner;
 	options.release_data = owner;

@@ -406,8 +406,14 @@ static void cai_C7_opt_out_of_a_process(void **state)
 	OK(begin_use(view, ours, &error));
 	assert_int_equal(driver_waits(), waits);
 	bi_view_release(view);
-	/* A stream that is named by the call is not opted out of. */
 	OK(bi_stream_wrap(fixture.context, producer, NULL, NULL, &options.producer_stream, &error));
+	options.flags = BI_CAI_SAME_STREAM;
+	view = imported(&cai, &options);
+	OK(begin_use(view, ours, &error));
+	assert_int_equal(driver_waits(), waits);
+	bi_view_release(view);
+	options.flags = 0;
+	/* A stream that is named by the call is not opted out of. */
 	raw_fill(&raw, producer, 1);
 	view = imported(&cai, &options);
 	OK(begin_use(view, ours, &error));
