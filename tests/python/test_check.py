@@ -14,7 +14,7 @@ import pytest
 
 import offenders
 from buffer_interface.__main__ import main
-from buffer_interface.check import command, cuda, opencl, report, rules
+from buffer_interface.check import command, cuda, judge, opencl, report, rules
 from conftest import NO_SIMULATOR, find_simulator
 
 HERE = pathlib.Path(__file__).parent
@@ -123,6 +123,21 @@ def test_a_probe_is_queried_often_however_slow_the_machine_is(monkeypatch):
     monkeypatch.setattr(opencl, "time", clock)
     monkeypatch.setattr(opencl, "is_complete", lambda event: next(done))
     assert driver.is_complete(1) and opencl.Gate.is_complete(None, 1)
+
+
+def test_a_call_is_looked_at_often_however_slow_the_machine_is(monkeypatch):
+    """The call returns after the second look."""
+
+    class Slow:
+        def __init__(self, target, daemon):
+            self.target, self.start, self.looks = target, lambda: None, itertools.count(1)
+
+        def join(self, seconds=None):
+            if next(self.looks) == 2:
+                self.target()
+
+    monkeypatch.setattr(judge, "threading", types.SimpleNamespace(Thread=Slow))
+    assert judge.on_thread(lambda: 7, judge.LOOKS) == (True, 7)
 
 
 @pytest.mark.needs("simulator")

@@ -4,7 +4,7 @@ import ctypes
 import gc
 
 from . import layout, structs
-from .judge import Stop, elements, kind_of, on_thread, published, references, same_elements, short
+from .judge import LOOKS, Stop, elements, kind_of, on_thread, published, references, same_elements, short
 
 NEWEST = (1, 3)
 NAMES = {b"dltensor": structs.Managed, b"dltensor_versioned": structs.ManagedVersioned}
@@ -311,7 +311,7 @@ def judge_order(make, judge):
         return judge.skip("dlpack.order", "the factory has no parameter `gate`, or did not use it for a CUDA stream")
     stream = gate.driver.new_stream()
     try:
-        has_returned, result = on_thread(lambda: array.__dlpack__(stream=stream), 2)
+        has_returned, result = on_thread(lambda: array.__dlpack__(stream=stream), LOOKS)
         if not has_returned:
             return judge.skip("dlpack.order", "__dlpack__ waits for the device itself")
         del result

@@ -7,7 +7,7 @@ import math
 import os
 
 from . import cuda, layout, opencl, structs
-from .judge import Stop, elements, is_int, is_ints, kind_of, on_thread, published, references, same_elements, short, together
+from .judge import LOOKS, Stop, elements, is_int, is_ints, kind_of, on_thread, published, references, same_elements, short, together
 
 CAPSULE = b"buffer_interface.c_api"
 LIMIT = 2**63 - 1
@@ -377,7 +377,7 @@ def judge_order(make, judge):
         return judge.skip("B-30", "the factory has no parameter `gate`, or did not use it")
     acquire = open_table(judge, array)
     try:
-        has_returned, taken = on_thread(lambda: Taken(acquire, array), 2)
+        has_returned, taken = on_thread(lambda: Taken(acquire, array), LOOKS)
         is_host = has_returned and taken.x.handle_kind == 1
         judge.must("B-47", has_returned, "acquire waits for a device") if not is_host else None
         if taken.code:
@@ -410,7 +410,7 @@ def judge_pending(judge, gate, acquire, array, taken):
             judge.skip(rule, "`done` is NULL")
         return
     with gate.another(x) as work:
-        has_returned, code = on_thread(lambda: structs.DONE(x.done)(taken.address, x.order_kind, work.stream, work.event), 2)
+        has_returned, code = on_thread(lambda: structs.DONE(x.done)(taken.address, x.order_kind, work.stream, work.event), LOOKS)
         judge.must("B-37", has_returned, "done waits for a device")
         if code:
             judge.skip("B-36", "done returns another value than 0")

@@ -74,8 +74,14 @@ def elements(address, shape, strides, itemsize):
     return found
 
 
-def on_thread(function, seconds=None):
-    """Runs a function on another thread. Returns (has it returned, its result); raises what it raises."""
+LOOKS = 250  # 20 ms apart, in which a call returns that waits for no device; a loaded machine delays both
+
+
+def on_thread(function, looks=None):
+    """Runs a function on another thread. Returns (has it returned, its result); raises what it raises.
+
+    With `looks`, looks only so often whether the function has returned.
+    """
     result = []
 
     def run():
@@ -86,7 +92,12 @@ def on_thread(function, seconds=None):
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(seconds)
+    if looks is None:
+        thread.join()
+    for _ in range(looks or 0):
+        if result:
+            break
+        thread.join(0.02)
     if not result:
         return False, None
     if result[0][1] is not None:
