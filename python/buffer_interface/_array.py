@@ -249,9 +249,12 @@ def ravel(array):
 
 
 def _axis_in(axis, ndim):
-    axis = operator.index(axis)
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"axis is of type {type(axis).__name__}, not an int or a tuple of them") from None
     if not -ndim <= axis < ndim:
-        shown = axis if -(2**63) <= axis < 2**63 else "of too many digits"  # Python prints at most 4300
+        shown = axis if abs(axis) < 10**99 else "of too many digits"  # Python prints at most 4300
         raise IndexError(f"axis {shown} of an array with {ndim} axes")
     return axis % ndim
 

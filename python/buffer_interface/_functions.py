@@ -51,7 +51,11 @@ def arange(start, stop=None, step=1, dtype=None, *, device="auto"):
     start, stop = (0, start) if stop is None else (start, stop)
     if dtype is not None:
         dtype = empty((), dtype, device="host").dtype  # NumPy finds the types of ml_dtypes only after ml_dtypes is imported
-    return from_numpy(numbers.arange(start, stop, step, dtype=dtype), device=device)
+    try:
+        array = numbers.arange(start, stop, step, dtype=dtype)
+    except ZeroDivisionError:
+        raise ValueError("step is 0: it has to be another number, below 0 for numbers that fall") from None
+    return from_numpy(array, device=device)
 
 
 def shared_empty(shape, dtype="float64"):

@@ -40,9 +40,12 @@ static int context_of_pair(PyObject *pair, struct bi_context **out)
 	char text[48];
 	int platform, ordinal;
 
-	if (!PyArg_ParseTuple(pair, "ii;device is a tuple, but not of two ints (platform, ordinal)", &platform,
-			      &ordinal))
-		return bip_refuse_range(PyExc_ValueError, "device", pair, "numbers of 32 bits");
+	if (!PyArg_ParseTuple(pair, "ii", &platform, &ordinal))
+		return PyErr_ExceptionMatches(PyExc_TypeError)
+			       ? bip_refuse(PyExc_TypeError,
+					    "device is %R, not a tuple of two ints (platform, ordinal)",
+					    bip_printable(pair))
+			       : bip_refuse_range(PyExc_ValueError, "device", pair, "numbers of 32 bits");
 	if (platform < 0 || ordinal < 0)
 		return bip_refuse(PyExc_ValueError,
 				  "device is (%d, %d), and -1 stands for an unknown device: pass the array itself",

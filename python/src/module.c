@@ -33,7 +33,7 @@ static PyObject *set_threads(PyObject *Py_UNUSED(module), PyObject *count)
 	int overflow, rc;
 	long number = PyLong_AsLongAndOverflow(count, &overflow);
 
-	if (number == -1 && PyErr_Occurred())
+	if (number == -1 && PyErr_Occurred() && bip_refuse_range(PyExc_ValueError, "count", count, ""))
 		return NULL;
 	if (overflow || number < INT_MIN || number > INT_MAX)
 		return PyErr_Format(PyExc_ValueError, "%S threads are not in 0..%d", bip_printable(count),

@@ -1030,3 +1030,27 @@ def test_a_value_without_a_masked_element_is_a_value():
 def test_a_value_that_is_no_element_is_named_with_the_type(call, words):
     with pytest.raises(TypeError, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "call"),
+    [
+        (ValueError, "step is 0", lambda a: bi.arange(0, 5, 0, device="host")),
+        (TypeError, "axis is of type float, not an int", lambda a: bi.flip(a, 1.5)),
+        (TypeError, "axis is of type str, not an int", lambda a: bi.moveaxis(a, "x", 0)),
+        (IndexError, f"axis {2**70} of", lambda a: bi.squeeze(a, 2**70)),
+        (TypeError, "axes is of type float", lambda a: a.transpose(1.5)),
+        (TypeError, "shape is of type bytes", lambda a: bi.zeros(b"3", device="host")),
+        (TypeError, "shape is of type set", lambda a: a.reshape({1, 3})),
+        (TypeError, "count is of type str, not an int", lambda a: bi.set_threads("x")),
+        (TypeError, "version is of type float, not an int", lambda a: a.cuda_array_interface(1.5)),
+        (TypeError, r"device is \('0', '0'\), not a tuple of two ints", lambda a: bi.zeros(3, device=("0", "0"))),
+        (bi.UnsupportedTypeError, "is not an element type", lambda a: bi.zeros(3, "\ud800", device="host")),
+        (ValueError, "nan is no integer, and the elements are of type int32", lambda a: a.fill(float("nan"))),
+        (OverflowError, "-inf is no integer, and the elements are of type int32", lambda a: a.fill(-float("inf"))),
+    ],
+)
+def test_a_refusal_names_the_argument_and_what_is_expected(error, words, call):
+    with pytest.raises(error, match=words) as caught:
+        call(bi.zeros(3, "i4", device="host"))
+    assert caught.type is error

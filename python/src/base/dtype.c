@@ -35,7 +35,7 @@ static int from_text(PyObject *object, struct bi_dtype *out)
 	const char *text = PyUnicode_AsUTF8AndSize(object, &length);
 
 	if (!text)
-		return -1;
+		return PyErr_ExceptionMatches(PyExc_UnicodeEncodeError) ? refuse_type(object) : -1;
 	/* A text with a NUL inside is refused: the library would read only the part before the NUL. */
 	return strlen(text) == (size_t)length ? parse_text(text, out) : refuse_type(object);
 }

@@ -164,6 +164,8 @@ int bip_as_handle(const char *name, uint64_t value, uintptr_t *out)
 
 int bip_refuse_range(PyObject *exception, const char *name, PyObject *value, const char *range)
 {
+	if (PyErr_ExceptionMatches(PyExc_TypeError) && !PyIndex_Check(value))
+		return bip_refuse(PyExc_TypeError, "%s is of type %.100s, not an int", name, Py_TYPE(value)->tp_name);
 	if (!PyErr_ExceptionMatches(PyExc_OverflowError))
 		return -1;
 	return bip_refuse(exception, "%s is %R, not in %s", name, bip_printable(value), range);

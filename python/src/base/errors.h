@@ -54,7 +54,7 @@ int bip_refuse(PyObject *exception, const char *format, ...);
 #endif
 /*
  * Replaces an OverflowError by the exception, whose message has the value and the range: "name is value, not in range".
- * Keeps any other exception. Returns -1.
+ * Replaces the TypeError of a value without __index__ by one that has the name. Keeps any other exception. Returns -1.
  */
 int bip_refuse_range(PyObject *exception, const char *name, PyObject *value, const char *range);
 /* Converts a number that names a handle. Raises InvalidArrayError if it does not fit into a pointer. */

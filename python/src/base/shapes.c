@@ -70,10 +70,10 @@ int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t coun
 	return 0;
 }
 
-/* Returns an iterable as a tuple. Refuses a str, because it is most likely an element type in the wrong place. */
-static PyObject *tuple_of_numbers(const char *name, PyObject *object)
+PyObject *bip_tuple_of_numbers(const char *name, PyObject *object)
 {
-	PyObject *tuple = PyUnicode_Check(object) ? NULL : PySequence_Tuple(object);
+	int is_refused = PyUnicode_Check(object) || PyBytes_Check(object) || PyAnySet_Check(object);
+	PyObject *tuple = is_refused ? NULL : PySequence_Tuple(object);
 
 	if (!tuple && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)))
 		PyErr_Format(PyExc_TypeError, "%s is of type %.100s, not an int or a sequence of them", name,
@@ -88,7 +88,7 @@ int bip_read_sequence(const char *name, PyObject *object, int64_t numbers[BI_MAX
 
 	if (is_number)
 		return is_number < 0 ? -1 : bip_read_numbers(name, &object, 1, numbers, ndim);
-	tuple = tuple_of_numbers(name, object);
+	tuple = bip_tuple_of_numbers(name, object);
 	if (!tuple)
 		return -1;
 	rc = bip_read_numbers(name, &PyTuple_GET_ITEM(tuple, 0), PyTuple_GET_SIZE(tuple), numbers, ndim);

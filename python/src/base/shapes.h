@@ -20,7 +20,12 @@ int bip_is_number(PyObject *object);
  */
 int bip_read_numbers(const char *name, PyObject *const *objects, Py_ssize_t count, int64_t numbers[BI_MAX_NDIM],
 		     int *ndim);
-/* Reads numbers as bip_read_numbers does, from one object: an int, or an iterable of ints that is no str. */
+/*
+ * Returns an iterable as a tuple. Refuses a str and bytes, because they are most likely an element type in the wrong
+ * place, and a set, because it has no order: TypeError.
+ */
+PyObject *bip_tuple_of_numbers(const char *name, PyObject *object);
+/* Reads numbers as bip_read_numbers does, from one object: an int, or an iterable as bip_tuple_of_numbers takes it. */
 int bip_read_sequence(const char *name, PyObject *object, int64_t numbers[BI_MAX_NDIM], int *ndim);
 
 #endif

@@ -95,6 +95,18 @@ static int read_integer(struct bi_dtype dtype, PyObject *number, uint64_t *word)
 	return bits == 64 || *word >> bits == 0;
 }
 
+/* Names the type of the elements if the value is infinite or NaN. Keeps any other exception. Returns -1. */
+static int refuse_float(struct bi_dtype dtype, PyObject *value)
+{
+	PyObject *exception = PyErr_ExceptionMatches(PyExc_ValueError) ? PyExc_ValueError : PyExc_OverflowError;
+	char name[BI_DTYPE_TEXT];
+
+	if (!PyFloat_Check(value) || isfinite(PyFloat_AS_DOUBLE(value)))
+		return -1;
+	bi_dtype_name(dtype, name);
+	return bip_refuse(exception, "%R is no integer, and the elements are of type %s", value, name);
+}
+
 /* Converts a number to an integer element. Fractions are truncated, as NumPy does it. */
 static int pack_integer(struct bi_dtype dtype, PyObject *value, unsigned char *out)
 {
@@ -104,7 +116,7 @@ static int pack_integer(struct bi_dtype dtype, PyObject *value, unsigned char *o
 	int rc = -1;
 
 	if (!number)
-		return -1;
+		return refuse_float(dtype, value);
 	if (read_integer(dtype, number, &word)) {
 		memcpy(out, (unsigned char *)&word + low_bytes(dtype.item_size), dtype.item_size);
 		rc = 0;

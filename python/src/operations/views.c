@@ -388,7 +388,7 @@ PyObject *bip_transpose(PyObject *self, PyObject *const *args, Py_ssize_t count)
 	is_number = count == 1 ? bip_is_number(args[0]) : 1;
 	if (is_number)
 		return is_number < 0 ? NULL : transpose_by(self, args, count);
-	axes = PySequence_Tuple(args[0]);
+	axes = bip_tuple_of_numbers("axes", args[0]);
 	if (!axes)
 		return NULL;
 	result = transpose_by(self, &PyTuple_GET_ITEM(axes, 0), PyTuple_GET_SIZE(axes));
