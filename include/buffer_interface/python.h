@@ -86,7 +86,8 @@ static inline const struct bi_python_api *bi_python_open_capsule(PyObject *capsu
 
 	api = BI__CAST(const struct bi_python_api *, PyCapsule_GetPointer(capsule, BI_PYTHON_CAPSULE));
 	if (!api) {
-		PyErr_SetString(PyExc_TypeError, BI_PYTHON_ATTRIBUTE " is not a capsule named " BI_PYTHON_CAPSULE);
+		PyErr_Format(PyExc_TypeError, BI_PYTHON_ATTRIBUTE " is of %R, not a capsule named " BI_PYTHON_CAPSULE,
+			     Py_TYPE(capsule));
 		return BI__NULL;
 	}
 	if (!BI_ABI_KNOWS(api->version) || api->struct_size < sizeof(*api)) {

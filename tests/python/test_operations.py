@@ -1054,3 +1054,19 @@ def test_a_refusal_names_the_argument_and_what_is_expected(error, words, call):
     with pytest.raises(error, match=words) as caught:
         call(bi.zeros(3, "i4", device="host"))
     assert caught.type is error
+
+
+@pytest.mark.parametrize(
+    ("words", "attributes"),
+    [
+        ("__buffer_interface__ is of type NoneType, not a method", {"__buffer_interface__": None}),
+        ("__buffer_interface_c__ is of <class 'int'>, not a capsule named", {"__buffer_interface_c__": 5}),
+        ("__dlpack_device__ is of type dict, not a method", {"__dlpack_device__": {}}),
+        ("__dlpack__ is of type str, not a method", {"__dlpack__": "x", "__dlpack_device__": lambda self: (1, 0)}),
+        ("beside __dlpack__ it needs __dlpack_device__", {"__dlpack__": lambda self: None}),
+        ("__cuda_array_interface__ is of type NoneType, not a dict", {"__cuda_array_interface__": None}),
+    ],
+)
+def test_an_attribute_of_a_protocol_that_is_of_another_type_is_named(words, attributes):
+    with pytest.raises(TypeError, match=words):
+        buffer_interface(type("Producer", (), attributes)())

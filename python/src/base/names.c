@@ -26,6 +26,14 @@ const char *bip_utf8(PyObject *string)
 	return NULL;
 }
 
+int bip_check_method(PyObject *method, PyObject *name)
+{
+	if (PyCallable_Check(method))
+		return 0;
+	PyErr_Format(PyExc_TypeError, "%U is of type %.100s, not a method", name, Py_TYPE(method)->tp_name);
+	return -1;
+}
+
 int bip_attribute(PyObject *object, PyObject *name, PyObject **out)
 {
 #if PY_VERSION_HEX >= 0x030D0000

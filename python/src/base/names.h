@@ -29,6 +29,9 @@ int bip_names_init(void);
  */
 const char *bip_utf8(PyObject *string);
 
+/* Refuses an attribute that cannot be called: TypeError with its name. Returns 0, or -1 with the exception. */
+int bip_check_method(PyObject *method, PyObject *name);
+
 /*
  * Reads an attribute. Sets *out to NULL and returns 0 if getting it raises AttributeError; any other exception is a
  * failure.

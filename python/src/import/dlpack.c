@@ -370,7 +370,7 @@ static int call_dlpack_device(PyObject *object, struct bi_dl_device *out)
 		return -1;
 	if (!method)
 		return 0;
-	pair = PyObject_CallNoArgs(method);
+	pair = bip_check_method(method, bip_name.__dlpack_device__) ? NULL : PyObject_CallNoArgs(method);
 	Py_DECREF(method);
 	if (!pair)
 		return -1;
@@ -451,9 +451,12 @@ static PyObject *call_method(PyObject *method, PyObject *stream, int is_ordered)
 /* Calls __dlpack__ while the CUDA context `context` is current [E9]. `context` is NULL for other devices. */
 static PyObject *call_dlpack(PyObject *method, struct bi_context *context, const struct bip_request *request)
 {
-	PyObject *stream = stream_argument(context, request), *capsule;
+	PyObject *stream, *capsule;
 	int pushed = 0;
 
+	if (bip_check_method(method, bip_name.__dlpack__))
+		return NULL;
+	stream = stream_argument(context, request);
 	if (!stream)
 		return NULL;
 	/* A failure is ignored, because a producer may not depend on the current context. */

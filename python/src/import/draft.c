@@ -78,8 +78,10 @@ static PyObject *call_method(PyObject *producer, PyObject *method)
 {
 	descrgetfunc bind = Py_TYPE(method)->tp_descr_get;
 	PyObject *bound = bind ? bind(method, producer, (PyObject *)Py_TYPE(producer)) : Py_NewRef(method);
-	PyObject *object = bound ? PyObject_CallNoArgs(bound) : NULL;
+	PyObject *object = NULL;
 
+	if (bound && !bip_check_method(bound, bip_name.__buffer_interface__))
+		object = PyObject_CallNoArgs(bound);
 	Py_XDECREF(bound);
 	return object;
 }

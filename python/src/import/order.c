@@ -156,6 +156,9 @@ static const char *find_remedy(PyObject *object)
 	if (PyList_Check(object) || PyTuple_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
 	    PyComplex_Check(object))
 		return "np.asarray(x) makes an array of it";
+	if (bip_type_has(Py_TYPE(object), bip_name.__dlpack__) &&
+	    !bip_type_has(Py_TYPE(object), bip_name.__dlpack_device__))
+		return "beside __dlpack__ it needs __dlpack_device__";
 	if (bip_type_has(Py_TYPE(object), bip_name.to_numpy))
 		return "pass x.to_numpy()";
 	return "np.asarray(x), or a method of the library that made it, may convert it";
