@@ -193,9 +193,10 @@ int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
 	struct bi__origin origin;
 	int rc;
 
+	if (ordinal)
+		*ordinal = -1;
 	if (!cai || !ordinal)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", cai ? "ordinal" : "cai");
-	*ordinal = -1;
 	rc = bi__cai_read(cai, &array, &mask, err);
 	if (rc || !array.nbytes)
 		return rc;

@@ -936,7 +936,9 @@ static void cai_device_checks_its_arguments(void **state)
 
 	(void)state;
 	assert_int_equal(bi_cai_device(NULL, &ordinal, NULL), BI_EINVAL);
+	assert_int_equal(ordinal, -1);
 	assert_int_equal(bi_cai_device(&cai, NULL, NULL), BI_EINVAL);
+	ordinal = 7;
 	assert_true(bi_cai_device(&cai, &ordinal, NULL) < 0);
 	assert_int_equal(ordinal, -1);
 }

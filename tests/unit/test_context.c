@@ -185,6 +185,9 @@ static void test_trim_and_current(void **state)
 	assert_int_equal(bi_context_push_current(context, &entered, &error), BI_OK);
 	assert_int_equal(entered, 0);
 	bi_context_pop_current(context, entered);
+	entered = 1;
+	assert_int_equal(bi_context_push_current(NULL, &entered, &error), BI_EINVAL);
+	assert_int_equal(entered, 0);
 	assert_int_equal(bi_context_trim(context, 0, &error), BI_OK);
 	assert_int_equal(bi_context_trim(NULL, 0, &error), BI_EINVAL);
 	bi_context_release(context);

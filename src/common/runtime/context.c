@@ -361,6 +361,8 @@ bi_function *bi_context_symbol(const struct bi_context *context, const char *nam
 
 int bi_context_push_current(struct bi_context *context, int *pushed, struct bi_error *err)
 {
+	if (pushed)
+		*pushed = 0;
 	if (!context || !pushed)
 		return bi__fail(err, BI_EINVAL, "%s is NULL", context ? "pushed" : "context");
 	return bi__dispatch_enter(&context->device, pushed, err);
