@@ -1099,7 +1099,7 @@ enum bi_map_mode {
  * Makes the bytes of a view accessible to the CPU. Blocks the calling thread until pending work is complete (`map`).
  * Host memory, and memory of CUDA with a host pointer, is used in place. Other memory of CUDA is copied to pinned
  * memory and back. Memory of OpenCL is mapped by the driver, or used in place (docs/ordering.md, 21.3). Any thread may
- * use and end a mapping. A mapping without elements maps nothing, and succeeds. BI_EREADONLY: the mode has WRITE, and
+ * use and end a mapping. If the elements have no bytes, a mapping maps nothing, and succeeds. BI_EREADONLY: the mode has WRITE, and
  * the view is read-only. BI_EINVAL: the mode has DISCARD without WRITE, or with READ. BI_ECAPTURE: the home stream is
  * being captured.
  *
@@ -1111,7 +1111,10 @@ enum bi_map_mode {
  * Retains the view. Owned.
  */
 BI_API int bi_view_map(const struct bi_view *view, unsigned mode, struct bi_map **out, struct bi_error *err);
-/* Returns the address of element [0, ..., 0], or NULL without elements. The strides are those of the view. Borrowed. */
+/*
+ * Returns the address of element [0, ..., 0], or NULL if the elements have no bytes. The strides are those of the view.
+ * Borrowed.
+ */
 BI_API void *bi_map_data(const struct bi_map *map);
 /*
  * Ends the mapping, or does nothing if `map` is NULL. Later work on the memory sees the bytes that the CPU wrote.
