@@ -996,10 +996,10 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
  *
  * If `stream` is NULL, the work runs on the home stream of the destination, or of the source if the destination is host
  * memory. Otherwise the work runs on `stream`, which must reach a device memory of the operation: it belongs to the
- * context of this memory, or to a context with the same native context. BI_EINVAL: it does not. A copy between pinned
- * memory of one CUDA context and memory of another runs on a stream of the other context. If `stream` belongs to the
- * context of the pinned memory, the copy runs after earlier work on `stream` and before later work on it
- * (docs/ordering.md, 30.3 and 30.4).
+ * context of this memory, or to a context with the same native context. In an operation on host memory alone, `stream`
+ * belongs to any host context. BI_EINVAL: neither holds. A copy between pinned memory of one CUDA context and memory of
+ * another runs on a stream of the other context. If `stream` belongs to the context of the pinned memory, the copy runs
+ * after earlier work on `stream` and before later work on it (docs/ordering.md, 30.3 and 30.4).
  *
  * The calling thread itself copies between host memories. On a CPU device it also does copies and fills of at most 16
  * MiB if no other work can be pending on either side (docs/ordering.md, row 36; the environment variable

@@ -1,7 +1,7 @@
 /*
  * bi_exchange_check: the check that each consumer of the exchange structure needs. It calls no driver and reads no
- * element.
- * It leaves out B-20, the table of B-25, B-28, B-29, the contexts of B-33, and whether the device of device_id exists.
+ * element. It leaves out B-20, the table of B-25, whether descr names a type of that table (B-26), B-28, B-29, the
+ * contexts of B-33, and whether the device of device_id exists.
  * docs/specification.md, section 9, says what a consumer needs beside it.
  */
 #ifndef BUFFER_INTERFACE_CHECK_H

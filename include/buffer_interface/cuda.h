@@ -25,7 +25,7 @@ static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struc
 	if (!options.device)
 		options.device = "cuda";
 	options.adopt_context = BI__HANDLE(uintptr_t, context);
-	options.adopt_stream = BI__HANDLE(uintptr_t, stream);
+	options.adopt_stream = context ? BI__HANDLE(uintptr_t, stream) : 1; /* bi_context_open refuses 1 without a context */
 	return bi_context_open(&options, out, err);
 }
 

@@ -233,7 +233,7 @@ class BufferInterface:
     def __reversed__(self) -> Iterator[Any]:
         """Iterates backwards over what iteration gives."""
     def __format__(self, spec: str, /) -> str:
-        """Formats the element of an array without axes. TypeError for an array with axes."""
+        """Formats the element of an array without axes. An array with axes: str() if spec is empty, otherwise TypeError."""
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def __contains__(self, value: object, /) -> bool:
         """Compares host memory by NumPy. UnsupportedError for memory of a device."""

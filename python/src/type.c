@@ -51,7 +51,10 @@ static PyMethodDef methods[] = {
 	  "'host'" },
 	{ "fill", FAST(bip_fill), FAST_WORDS,
 	  "fill($self, value, *, stream=None)\n--\n\n"
-	  "Enqueues a fill: every element becomes the value. OverflowError for an integer that does not fit." },
+	  "Enqueues a fill: every element becomes the value.\n\n"
+	  "The value is converted to the element type: a float loses its fraction in an integer type, is rounded or\n"
+	  "becomes inf in a smaller float type, and a text that is too long is truncated. OverflowError for an integer\n"
+	  "that does not fit." },
 	{ "item", FAST(bip_item), METH_FASTCALL,
 	  "item($self, *index)\n--\n\n"
 	  "Returns one element as a Python object, after the work that is pending on the memory. The index is\n"
@@ -108,7 +111,8 @@ static PyMethodDef methods[] = {
 	{ "__reversed__", FAST(bip_reversed), FAST_WORDS,
 	  "__reversed__($self)\n--\n\nIterates backwards over what iteration gives." },
 	{ "__format__", FAST(bip_format), FAST_WORDS,
-	  "__format__($self, spec, /)\n--\n\nFormats the element of an array without axes. TypeError for an array with axes." },
+	  "__format__($self, spec, /)\n--\n\nFormats the element of an array without axes. An array with axes: str() if\n"
+	  "spec is empty, otherwise TypeError." },
 	{ "__copy__", bip_copy_protocol, METH_NOARGS, "__copy__($self)\n--\n\nThe same as copy()." },
 	{ "__deepcopy__", FAST(bip_deepcopy), FAST_WORDS, "__deepcopy__($self, memo)\n--\n\nThe same as copy()." },
 	{ "__reduce_ex__", FAST(bip_reduce), FAST_WORDS,

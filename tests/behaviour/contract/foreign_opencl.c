@@ -405,6 +405,37 @@ static void test_sub_buffer(void **state)
 	fixture.cases++;
 }
 
+/* The typed functions of opencl.h. NULL in place of a cl_context opens no other one. */
+static void test_typed_wraps(void **state)
+{
+	const struct bi_options options = BI_OPTIONS_INIT;
+	struct bi_context *adopted = STALE(struct bi_context);
+	struct bi_stream *stream;
+	struct bi_event *event, *own;
+	cl_command_queue queue;
+
+	(void)state;
+	skip_unless_opencl();
+	queue = bi_opencl_queue(bi_context_stream(fixture.context));
+	REFUSED(BI_EINVAL, bi_opencl_context_wrap(NULL, NULL, options, &adopted, &error));
+	REFUSED(BI_EINVAL, bi_opencl_context_wrap(NULL, queue, options, &adopted, &error));
+	OK(bi_opencl_context_wrap(bi_opencl_context(fixture.context), queue, options, &adopted, &error));
+	assert_ptr_equal(bi_opencl_context(adopted), bi_opencl_context(fixture.context));
+	assert_ptr_equal(bi_opencl_queue(bi_context_stream(adopted)), queue);
+	REFUSED(BI_EINVAL, bi_opencl_stream_wrap(adopted, NULL, &stream, &error));
+	OK(bi_opencl_stream_wrap(adopted, queue, &stream, &error));
+	assert_ptr_equal(bi_opencl_queue(stream), queue);
+	OK(bi_event_record(stream, &own, &error));
+	REFUSED(BI_EINVAL, bi_opencl_event_wrap(adopted, NULL, &event, &error));
+	OK(bi_opencl_event_wrap(adopted, bi_opencl_event(own), &event, &error));
+	OK(bi_event_synchronize(event, &error));
+	bi_event_release(event);
+	bi_event_release(own);
+	bi_stream_release(stream);
+	bi_context_release(adopted);
+	fixture.cases++;
+}
+
 int foreign_opencl_group(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -413,6 +444,7 @@ int foreign_opencl_group(void)
 		TEST(test_wrapped_sub_buffer),   TEST(test_overlapping_wrappings),
 		TEST(test_closed_buffer),        TEST(test_retained_handle),
 		TEST(test_own_buffer_by_handle), TEST(test_sub_buffer),
+		TEST(test_typed_wraps),
 	};
 
 	return cmocka_run_group_tests_name("foreign_opencl", tests, NULL, NULL);
