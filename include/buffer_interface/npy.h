@@ -39,8 +39,8 @@ BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_v
  * the permissions, the owner and the group of the old one. If the process may not set the owner, the file belongs to
  * the user of the process. If the process may not set the group, the group gets no permissions. Access lists and the
  * set-ID bits are not kept. Other hard links still name the old file. If there was no file, the mode is 0666 less the
- * umask. Symbolic links are followed. A link to a missing file is refused, and so is a write-protected file
- * (BI_EDRIVER). A process that is killed during the call may leave the temporary file, whose name begins with ".bi-". A
+ * umask. Symbolic links are followed. BI_EDRIVER: the path is a link to a missing file, or a file that the process may
+ * not write. A process that is killed during the call may leave the temporary file, whose name begins with ".bi-". A
  * pipe or a device is written directly.
  *
  * If the program ignores SIGXFSZ and SIGPIPE, the call returns BI_EDRIVER for a file that grows too large and for a
