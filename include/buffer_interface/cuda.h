@@ -89,8 +89,8 @@ static inline CUevent bi_cuda_event(const struct bi_event *event)
 }
 
 /*
- * Returns the address of element [0, ..., 0] of a view, or 0 if its memory has no bytes or is not CUDA memory. A view
- * without elements has the address at which its elements would begin. The memory counts as exported.
+ * Returns the address of element [0, ..., 0] of a view, or 0 if its memory has no bytes or is not CUDA memory. For a view
+ * without elements, returns the address that the offset of its layout gives. The memory counts as exported.
  */
 static inline CUdeviceptr bi_cuda_pointer(const struct bi_view *view)
 {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Each relative link of the documentation leads to a file, and to a heading of it. Each name bi_… or BI_… between
-backquotes occurs in the sources. Each function of a table with a column of files occurs in one of the files.
+backquotes occurs in the sources. Each function of a table with a column of files occurs in one of the files. Each row of
+docs/ordering.md that a page or a source cites is there.
 
     names.py SOURCE_DIR
 """
@@ -29,7 +30,17 @@ def bad_links(page, text):
             yield f"link {target}"
 
 
-def bad_rows(root, text):
+def bad_citations(root, text):
+    page = (root / "docs/ordering.md").read_text()
+    rows = set(re.findall(r"^\| (\d+) \|", page, re.M) + re.findall(r"\*\*(\d+\.\d+)\*\*", page))
+    text = re.sub(r"\s*\n\s*\*?\s*", " ", text)
+    for cited in re.findall(r"ordering\.md\)?,? ((?:(?:,|and|to|rows?|\d+(?:\.\d+)?) ?)+)", text):
+        for row in re.findall(r"\d+(?:\.\d+)?", cited):
+            if row not in rows:
+                yield f"docs/ordering.md has no row {row}"
+
+
+def bad_functions(root, text):
     for row in re.findall(r"^\|.*\| `[\w/`;, .]+\.c`[^|]*\|$", text, re.M):
         cells = row.strip("| ").split(" | ")
         files = [path for name in re.findall(r"`([\w/]+\.[ch])`", cells[-1])
@@ -42,15 +53,19 @@ def bad_rows(root, text):
 
 def main():
     root = Path(sys.argv[1])
-    code = "".join(path.read_text(errors="replace") for folder in FOLDERS for path in (root / folder).rglob("*")
-                   if path.is_file() and path.suffix in SUFFIXES) + (root / "CMakeLists.txt").read_text()
-    known = set(re.findall(r"\bbi_\w+|\bBI_\w+", code)) | GONE
+    sources = [path for folder in FOLDERS for path in (root / folder).rglob("*") if path.is_file() and path.suffix in SUFFIXES]
+    code = {path: path.read_text(errors="replace") for path in [root / "CMakeLists.txt", *sources]}
+    known = {name for text in code.values() for name in re.findall(r"\bbi_\w+|\bBI_\w+", text)} | GONE
     pages = [page for folder in (".", "docs", "tests", "tests/gpu", "examples/*", "python") for page in root.glob(f"{folder}/*.md")]
     wrong = 0
+    for path, text in code.items():
+        for fault in bad_citations(root, text):
+            print(f"{path.relative_to(root)}: {fault}")
+            wrong += 1
     for page in sorted(pages):
         text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
         names = {name for quoted in re.findall(r"`([^`]+)`", text) for name in re.findall(r"\b(?:bi|BI)_\w*[a-zA-Z0-9]\b", quoted)}
-        faults = [*bad_links(page, text), *bad_rows(root, text)]
+        faults = [*bad_links(page, text), *bad_functions(root, text), *bad_citations(root, text)]
         if page.name != "NEWS.md":  # it has the names of earlier states too
             faults += [f"{name} is no name of the sources" for name in sorted(names)
                        if name not in known and not any(other.startswith(name + "_") for other in known)]
