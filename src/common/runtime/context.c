@@ -76,7 +76,8 @@ static struct bi_context *new_context(const struct bi_options *options)
 static int check_options(const struct bi_options *options, struct bi_error *err)
 {
 	if (options->adopt_stream && !options->adopt_context)
-		return bi__fail(err, BI_EINVAL, "options->adopt_stream is given without adopt_context");
+		return bi__fail(err, BI_EINVAL, "options->adopt_context is 0, but adopt_stream is 0x%llx",
+				(unsigned long long)options->adopt_stream);
 	if (options->memory < BI_MEMORY_DEFAULT || options->memory > BI_MEMORY_HOST)
 		return bi__fail(err, BI_EINVAL, "options->memory %d is not in 0..%d", options->memory, BI_MEMORY_HOST);
 	if (options->log_level < 0 || options->log_level > BI_LOG_DEBUG)
