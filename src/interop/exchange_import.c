@@ -33,14 +33,15 @@ static int hand_back(void *data, uint32_t order_kind, uint64_t event)
 static int check_version(const struct bi_exchange *exchange, struct bi_error *err)
 {
 	if (!BI_ABI_KNOWS(exchange->version))
-		return bi__fail(err, BI_EVERSION, "the exchange structure has version %u.%u, this library knows %u.%u",
+		return bi__fail(err, BI_EVERSION,
+				"the exchange structure has version %u.%u, this library knows %u.%u [B-9]",
 				exchange->version >> 16, exchange->version & 0xffff, BI_ABI_VERSION >> 16,
 				BI_ABI_VERSION & 0xffff);
 	if (exchange->struct_size < sizeof(*exchange) || exchange->struct_size > BI_ABI_SIZE_MAX)
-		return bi__fail(err, BI_EVERSION, "struct_size is %u, not in %zu..%u", exchange->struct_size,
+		return bi__fail(err, BI_EVERSION, "struct_size is %u, not in %zu..%u [B-9]", exchange->struct_size,
 				sizeof(*exchange), BI_ABI_SIZE_MAX);
 	if (!exchange->release)
-		return bi__fail(err, BI_EINVAL, "the exchange structure was released already");
+		return bi__fail(err, BI_EINVAL, "the exchange structure was released already [B-39]");
 	return BI_OK;
 }
 
@@ -48,10 +49,10 @@ static int check_version(const struct bi_exchange *exchange, struct bi_error *er
 static int check_numbers(const struct bi_exchange *exchange, struct bi_error *err)
 {
 	if (exchange->device_id < 0 || (exchange->device_id && exchange->handle_kind == BI_HANDLE_HOST))
-		return bi__fail(err, BI_EINVAL, "device_id is %d, which no device of type %d has", exchange->device_id,
-				exchange->device_type);
+		return bi__fail(err, BI_EINVAL, "device_id is %d, which no device of type %d has [B-23]",
+				exchange->device_id, exchange->device_type);
 	if (exchange->handle_kind == BI_HANDLE_HOST && exchange->context)
-		return bi__fail(err, BI_EINVAL, "context is 0x%llx, but host memory has 0",
+		return bi__fail(err, BI_EINVAL, "context is 0x%llx, but host memory has 0 [B-21]",
 				(unsigned long long)exchange->context);
 	return bi__check_handle("handle", exchange->handle, err);
 }
@@ -83,7 +84,7 @@ static int refuse_place(uint32_t kind, int32_t device_type, struct bi_error *err
 
 	if (!kind || !bi__registry_exporter(NULL, kind, 0, &memory))
 		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u cannot be reached by this build", kind);
-	return bi__fail(err, BI_EINVAL, "device_type %d does not go with handle kind %u", device_type, kind);
+	return bi__fail(err, BI_EINVAL, "device_type %d does not go with handle kind %u [B-21]", device_type, kind);
 }
 
 static int check_place(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
@@ -94,10 +95,10 @@ static int check_place(const struct bi_context *context, const struct bi_exchang
 	int rc;
 
 	if (exchange->flags & CRITICAL_FLAGS & ~KNOWN_FLAGS)
-		return bi__fail(err, BI_EUNSUPPORTED, "flags 0x%x has unknown bits below 16, not in 0x%x",
+		return bi__fail(err, BI_EUNSUPPORTED, "flags 0x%x has unknown bits below 16, not in 0x%x [B-11]",
 				exchange->flags, KNOWN_FLAGS);
 	if (exchange->reserved)
-		return bi__fail(err, BI_EINVAL, "reserved is %u, not 0", exchange->reserved);
+		return bi__fail(err, BI_EINVAL, "reserved is %u, not 0 [B-11]", exchange->reserved);
 	if (handle && exchange->device_type)
 		exporter = bi__registry_exporter(context->device.backend, handle, exchange->device_type, &kind);
 	if (!exporter)
@@ -116,7 +117,7 @@ static int read_descr(const char *descr, struct bi_dtype *out, char **text, stru
 	int rc;
 
 	if (length > BI__DESCR_JSON_MAX)
-		return bi__fail(err, BI_EDTYPE, "descr has more than %d bytes", BI__DESCR_JSON_MAX);
+		return bi__fail(err, BI_EDTYPE, "descr has more than %d bytes [B-28]", BI__DESCR_JSON_MAX);
 	if (descr[strspn(descr, " \t\r\n")] != '[')
 		return bi__descr_read_word(descr, length, out, err);
 	rc = bi__descr_translate(descr, length, BI__DESCR_JSON, NULL, &room, err);
@@ -136,10 +137,11 @@ static int check_described(const struct bi_exchange *exchange, struct bi_dtype d
 
 	if (bi__dtype_words(dtype).code != BI__TYPE_OPAQUE)
 		return bi__fail(err, BI_EDTYPE,
-				"type_code is %u and descr is %.32s, but DLPack has a name for the type",
+				"type_code is %u and descr is %.32s, but DLPack has a name for the type [B-26]",
 				exchange->type_code, exchange->descr);
 	if (exchange->type_bits != 8 || exchange->type_lanes != lanes)
-		return bi__fail(err, BI_EDTYPE, "type_bits is %u and type_lanes is %u, not 8 and %u as beside a descr",
+		return bi__fail(err, BI_EDTYPE,
+				"type_bits is %u and type_lanes is %u, not 8 and %u as beside a descr [B-26]",
 				exchange->type_bits, exchange->type_lanes, lanes);
 	return BI_OK;
 }
@@ -149,12 +151,13 @@ static int read_named_type(const struct bi_exchange *exchange, struct bi_dtype *
 	int rc;
 
 	if (exchange->type_code != BI__TYPE_OPAQUE && exchange->descr)
-		return bi__fail(err, BI_EDTYPE, "type_code is %u, but descr is given, which only type_code %d has",
+		return bi__fail(err, BI_EDTYPE,
+				"type_code is %u, but descr is given, which only type_code %d has [B-26]",
 				exchange->type_code, BI__TYPE_OPAQUE);
 	if (exchange->type_code != BI__TYPE_OPAQUE)
 		return bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits, exchange->type_lanes, out, err);
 	if (!exchange->descr)
-		return bi__fail(err, BI_EDTYPE, "type_code is %u and descr is NULL: the type has no name",
+		return bi__fail(err, BI_EDTYPE, "type_code is %u and descr is NULL: the type has no name [B-26]",
 				exchange->type_code);
 	rc = read_descr(exchange->descr, out, text, err);
 	return rc ? rc : check_described(exchange, *out, err);
@@ -166,8 +169,8 @@ static int read_type(const struct bi_exchange *exchange, struct bi_dtype *out, c
 
 	if (rc || out->item_size == exchange->item_size)
 		return rc;
-	return bi__fail(err, BI_EDTYPE, "item_size is %u, but the type has %u bytes", exchange->item_size,
-			out->item_size);
+	return bi__fail(err, BI_EDTYPE, "item_size is %u, but the type has %u bytes [B-%d]", exchange->item_size,
+			out->item_size, exchange->descr ? 29 : 27);
 }
 
 /* Checks the contiguity flags, because consumers may trust a flag without reading the strides. */
@@ -177,8 +180,8 @@ static int check_flags(const struct bi_exchange *exchange, const struct bi_view 
 
 	if (!wrong)
 		return BI_OK;
-	return bi__fail(err, BI_EINVAL, "flags 0x%x says %c-contiguous, but the strides are not", exchange->flags,
-			wrong & BI_C_CONTIGUOUS ? 'C' : 'F');
+	return bi__fail(err, BI_EINVAL, "flags 0x%x says %c-contiguous, but the strides are not [B-18]",
+			exchange->flags, wrong & BI_C_CONTIGUOUS ? 'C' : 'F');
 }
 
 /* The values that were read from a structure. */
@@ -195,10 +198,14 @@ static int check_reach(const struct bi_exchange *exchange, const struct bi_layou
 
 	bi_layout_extent(layout, &first, &end);
 	if (exchange->size > UINT64_MAX - exchange->handle)
-		return bi__fail(err, BI_EBOUNDS, "handle 0x%llx and size %llu are beyond the address space",
+		return bi__fail(err, BI_EBOUNDS, "handle 0x%llx and size %llu are beyond the address space [B-14]",
 				(unsigned long long)exchange->handle, (unsigned long long)exchange->size);
+	if (!exchange->handle && first != end)
+		return bi__fail(err, BI_EBOUNDS, "handle is 0, but the elements reach bytes [%lld, %lld) [B-17]",
+				(long long)first, (long long)end);
 	if (first < 0 || (uint64_t)end > exchange->size)
-		return bi__fail(err, BI_EBOUNDS, "the elements reach bytes [%lld, %lld) of a memory of %llu bytes",
+		return bi__fail(err, BI_EBOUNDS,
+				"the elements reach bytes [%lld, %lld) of a memory of %llu bytes [B-17]",
 				(long long)first, (long long)end, (unsigned long long)exchange->size);
 	return BI_OK;
 }
@@ -210,9 +217,9 @@ static int copy_axes(const struct bi_exchange *exchange, struct incoming *incomi
 	int is_empty = 0;
 
 	if (exchange->ndim > BI_MAX_NDIM)
-		return bi__fail(err, BI_EINVAL, "ndim %u is not in 0..%d", exchange->ndim, BI_MAX_NDIM);
+		return bi__fail(err, BI_EINVAL, "ndim %u is not in 0..%d [B-14]", exchange->ndim, BI_MAX_NDIM);
 	if (exchange->ndim && (!exchange->shape || !exchange->strides))
-		return bi__fail(err, BI_EINVAL, "shape or strides is NULL, but ndim is %u", exchange->ndim);
+		return bi__fail(err, BI_EINVAL, "shape or strides is NULL, but ndim is %u [B-14]", exchange->ndim);
 	layout->ndim = exchange->ndim;
 	for (int i = 0; i < layout->ndim; i++) {
 		layout->shape[i] = exchange->shape[i];
@@ -257,6 +264,16 @@ static int import_own(const struct bi_exchange *exchange, struct incoming *incom
 	return bi_view_create(memory, &incoming->layout, flags, out, err);
 }
 
+/* Each context of CUDA has a stream 1, and host memory does not say which context is meant. */
+static int check_default_stream(const struct bi_exchange *exchange, struct bi_error *err)
+{
+	if (exchange->handle_kind != BI_HANDLE_HOST || exchange->order_kind != BI_ORDER_CUDA || exchange->stream != 1)
+		return BI_OK;
+	return bi__fail(err, BI_EINVAL,
+			"stream is 1, which exists in each context: host memory has the handle of a stream, "
+			"or none [B-33]");
+}
+
 /* Wraps the memory. The caller then moves the structure behind struct bi_memory, which has space for it there. */
 static int import_foreign(struct bi_context *context, struct bi_exchange *exchange, struct incoming *incoming,
 			  unsigned flags, struct bi_view **out, struct bi_error *err)
@@ -266,8 +283,10 @@ static int import_foreign(struct bi_context *context, struct bi_exchange *exchan
 	const struct bi__wrapping wrapping = { &foreign, &incoming->layout, (exchange->struct_size + 7) & ~7u };
 	int rc = BI_OK;
 
-	if (!(flags & BI_IMPORT_UNORDERED))
-		rc = bi__exchange_accept(context, exchange, &acceptance, err);
+	if (!(flags & BI_IMPORT_UNORDERED)) {
+		rc = check_default_stream(exchange, err);
+		rc = rc ? rc : bi__exchange_accept(context, exchange, &acceptance, err);
+	}
 	if (rc)
 		return rc;
 	foreign.kind = (enum bi_handle_kind)exchange->handle_kind;
@@ -331,7 +350,7 @@ int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, uns
 	if (bi__check_out(out, context && exchange, "context or exchange is NULL", err))
 		return BI_EINVAL;
 	if (flags & ~(unsigned)BI_IMPORT_UNORDERED)
-		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits, not in 0x%x", flags, BI_IMPORT_UNORDERED);
 	incoming.text = NULL; /* the layout, which is long, is not cleared */
 	rc = check_version(exchange, err);
 	if (!rc)

@@ -52,7 +52,7 @@ static int wrap_stream_elsewhere(struct bi_context *context, const struct bi_exc
 	int rc = bi_locate_queue((enum bi_order_kind)exchange->order_kind, (uintptr_t)exchange->stream, &location, err);
 
 	if (!rc && (!location.context || location.context != context->device.state.native))
-		rc = bi__fail(err, BI_EINVAL, "stream 0x%llx belongs to another context than the memory",
+		rc = bi__fail(err, BI_EINVAL, "stream 0x%llx belongs to another context than the memory [B-33]",
 			      (unsigned long long)exchange->stream);
 	if (rc)
 		return rc;
@@ -79,9 +79,10 @@ static int wrap_stream(struct bi_context *context, const struct bi_exchange *exc
 		return rc;
 	bi_stream_release(*out);
 	*out = NULL;
-	return bi__fail(err, BI_EINVAL,
-			"stream is %llu, which is another stream on each thread; name the stream that has the work",
-			(unsigned long long)exchange->stream);
+	return bi__fail(
+		err, BI_EINVAL,
+		"stream is %llu, which is another stream on each thread; name the stream that has the work [B-32]",
+		(unsigned long long)exchange->stream);
 }
 
 static int check_order(const struct bi_context *context, const struct bi_exchange *exchange, struct bi_error *err)
@@ -95,15 +96,16 @@ static int check_order(const struct bi_context *context, const struct bi_exchang
 		return rc;
 	if ((kind == BI_ORDER_NONE) != (!exchange->stream && !exchange->event))
 		return bi__fail(err, BI_EINVAL,
-				"stream is 0x%llx and event is 0x%llx, which does not go with order_kind %u",
+				"stream is 0x%llx and event is 0x%llx, which does not go with order_kind %u [B-32]",
 				(unsigned long long)exchange->stream, (unsigned long long)exchange->event, kind);
 	if (kind != BI_ORDER_NONE && !bi__wraps_stream_kind(context->device.backend, kind))
 		return bi__fail(err, BI_EUNSUPPORTED, "order_kind %u cannot be waited for on device %s", kind,
 				context->device.info->spec);
 	if (exchange->event && !exchange->stream && !exchange->done)
-		return bi__fail(err, BI_EINVAL,
-				"event is 0x%llx, but stream and done are 0: the memory could not be handed back",
-				(unsigned long long)exchange->event);
+		return bi__fail(
+			err, BI_EINVAL,
+			"event is 0x%llx, but stream and done are 0: the memory could not be handed back [B-32]",
+			(unsigned long long)exchange->event);
 	return BI_OK;
 }
 

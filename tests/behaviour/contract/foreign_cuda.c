@@ -698,6 +698,42 @@ static void test_default_streams(void **state)
 	}
 }
 
+static void ignore_release(struct bi_exchange *self)
+{
+	self->release = NULL;
+}
+
+/* Each context has a legacy default stream, and host memory does not name its context. */
+static void test_default_stream_of_host_memory(void **state)
+{
+	static const int64_t shape[] = { 3 }, strides[] = { 1 };
+	static char bytes[3];
+	struct bi_exchange exchange = { .version = BI_ABI_VERSION,
+					.struct_size = sizeof(exchange),
+					.release = ignore_release,
+					.shape = shape,
+					.strides = strides,
+					.handle = (uintptr_t)bytes,
+					.size = sizeof(bytes),
+					.stream = 1,
+					.device_type = BI_EXCHANGE_DEVICE_CPU,
+					.item_size = 1,
+					.type_code = 1,
+					.type_bits = 8,
+					.type_lanes = 1,
+					.ndim = 1,
+					.handle_kind = BI_HANDLE_HOST,
+					.order_kind = BI_ORDER_CUDA };
+	struct bi_view *view;
+
+	(void)state;
+	skip_unless_cuda();
+	REFUSED_FOR(BI_EINVAL, "[B-33]", bi_view_import(fixture.context, &exchange, 0, &view, &error));
+	OK(bi_view_import(fixture.context, &exchange, BI_IMPORT_UNORDERED, &view, &error));
+	bi_view_release(view);
+	fixture.cases++;
+}
+
 /* What two threads share: one stream object that is a different stream on each of them. */
 struct relay {
 	struct bi_stream *stream;
@@ -829,6 +865,7 @@ int foreign_cuda_group(void)
 		TEST(test_unchecked),
 		TEST(test_unordered),
 		TEST(test_default_streams),
+		TEST(test_default_stream_of_host_memory),
 		TEST(test_stream_of_each_thread),
 		TEST(test_adopted_default_streams),
 		TEST(test_adopted_device),

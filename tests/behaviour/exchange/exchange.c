@@ -341,56 +341,59 @@ static void name_type(struct bi_exchange *x, const char *descr, uint16_t lanes)
 	x->descr = descr;
 }
 
-/* How a good struct of a 2 x 3 array of int16 is spoilt, and the status that must come (0: any failure). */
+/*
+ * How a good struct of a 2 x 3 array of int16 is spoilt, the status that must come (0: any failure), and the rule in
+ * the message.
+ */
 #define BAD_MAP(X) \
-	X(major_version, BI_EVERSION, x->version = 0x00010000u) \
-	X(minor_version, BI_EVERSION, x->version = BI_ABI_VERSION + 1) \
-	X(version_zero, BI_EVERSION, x->version = 0) \
-	X(short_struct, 0, x->struct_size = 64) \
-	X(struct_too_long, BI_EVERSION, x->struct_size = 4097) \
-	X(end_outside, BI_EBOUNDS, x->size = 11) \
-	X(size_unknown, BI_EBOUNDS, x->size = 0) \
-	X(size_too_large, BI_EOVERFLOW, x->size = UINT64_MAX) \
-	X(offset_outside, BI_EBOUNDS, x->offset = 2) \
-	X(offset_overflow, 0, x->offset = UINT64_MAX - 1) \
-	X(start_outside, BI_EBOUNDS, lay_out(x, low_strides)) \
-	X(stride_outside, BI_EBOUNDS, lay_out(x, high_strides)) \
-	X(negative_extent, BI_EINVAL, x->shape = negative_shape) \
-	X(size_overflow, BI_EOVERFLOW, x->shape = huge_shape) \
-	X(stride_overflow, BI_EOVERFLOW, x->strides = far_strides) \
-	X(no_shape, BI_EINVAL, x->shape = NULL) \
-	X(no_strides, BI_EINVAL, x->strides = NULL) \
-	X(ndim_too_high, BI_EINVAL, x->ndim = BI_MAX_NDIM + 1) \
-	X(handle_kind_unknown, 0, x->handle_kind = 99) \
-	X(handle_kind_zero, 0, x->handle_kind = 0) \
-	X(cuda_memory, BI_EINVAL, (x->handle_kind = BI_HANDLE_CUDA, x->device_type = BI_EXCHANGE_DEVICE_CUDA)) \
-	X(no_handle, 0, x->handle = 0) \
-	X(type_unknown, BI_EDTYPE, x->type_code = 200) \
-	X(no_name, BI_EDTYPE, x->type_code = 3) \
-	X(two_names, BI_EDTYPE, x->descr = "\">i2\"") \
-	X(descr_of_own_type, BI_EDTYPE, name_type(x, "\"<i2\"", 2)) \
-	X(descr_of_other_size, BI_EDTYPE, name_type(x, "\">i4\"", 4)) \
-	X(descr_without_end, BI_EDTYPE, name_type(x, "\">i2", 2)) \
-	X(descr_not_utf8, BI_EDTYPE, name_type(x, "[[\"\xff\", \"<i2\"]]", 2)) \
-	X(descr_in_python, BI_EDTYPE, name_type(x, "[('a', '<i2')]", 2)) \
-	X(descr_bits_differ, BI_EDTYPE, (name_type(x, "\">i2\"", 2), x->type_bits = 16)) \
-	X(descr_lanes_differ, BI_EDTYPE, name_type(x, "\">i2\"", 1)) \
-	X(critical_flag, BI_EUNSUPPORTED, x->flags |= 2) \
-	X(order_kind_unknown, BI_EUNSUPPORTED, (x->order_kind = 200, x->stream = 5)) \
-	X(event_without_stream_and_done, 0, (x->order_kind = BI_ORDER_OPENCL, x->event = 5)) \
-	X(event_without_kind, BI_EINVAL, x->event = 5) \
-	X(c_contiguous_differs, BI_EINVAL, (lay_out(x, zero_strides), x->flags = BI_C_CONTIGUOUS)) \
-	X(f_contiguous_differs, BI_EINVAL, x->flags |= BI_F_CONTIGUOUS) \
-	X(stream_without_kind, BI_EINVAL, x->stream = 5) \
-	X(kind_without_stream, BI_EINVAL, x->order_kind = BI_ORDER_OPENCL) \
-	X(reserved, BI_EINVAL, x->reserved = 1) \
-	X(host_with_device_id, BI_EINVAL, x->device_id = 5) \
-	X(host_with_context, BI_EINVAL, x->context = 5) \
-	X(device_type_differs, BI_EINVAL, x->device_type = BI_EXCHANGE_DEVICE_OPENCL) \
-	X(item_size_zero, 0, x->item_size = 0) \
-	X(item_size_differs, 0, x->item_size = 3)
+	X(major_version, BI_EVERSION, "[B-9]", x->version = 0x00010000u) \
+	X(minor_version, BI_EVERSION, "[B-9]", x->version = BI_ABI_VERSION + 1) \
+	X(version_zero, BI_EVERSION, "[B-9]", x->version = 0) \
+	X(short_struct, 0, "[B-9]", x->struct_size = 64) \
+	X(struct_too_long, BI_EVERSION, "[B-9]", x->struct_size = 4097) \
+	X(end_outside, BI_EBOUNDS, "[B-17]", x->size = 11) \
+	X(size_unknown, BI_EBOUNDS, "[B-17]", x->size = 0) \
+	X(size_too_large, BI_EOVERFLOW, "", x->size = UINT64_MAX) \
+	X(offset_outside, BI_EBOUNDS, "[B-17]", x->offset = 2) \
+	X(offset_overflow, 0, "", x->offset = UINT64_MAX - 1) \
+	X(start_outside, BI_EBOUNDS, "[B-17]", lay_out(x, low_strides)) \
+	X(stride_outside, BI_EBOUNDS, "[B-17]", lay_out(x, high_strides)) \
+	X(negative_extent, BI_EINVAL, "", x->shape = negative_shape) \
+	X(size_overflow, BI_EOVERFLOW, "", x->shape = huge_shape) \
+	X(stride_overflow, BI_EOVERFLOW, "", x->strides = far_strides) \
+	X(no_shape, BI_EINVAL, "[B-14]", x->shape = NULL) \
+	X(no_strides, BI_EINVAL, "[B-14]", x->strides = NULL) \
+	X(ndim_too_high, BI_EINVAL, "[B-14]", x->ndim = BI_MAX_NDIM + 1) \
+	X(handle_kind_unknown, 0, "", x->handle_kind = 99) \
+	X(handle_kind_zero, 0, "", x->handle_kind = 0) \
+	X(cuda_memory, BI_EINVAL, "", (x->handle_kind = BI_HANDLE_CUDA, x->device_type = BI_EXCHANGE_DEVICE_CUDA)) \
+	X(no_handle, 0, "[B-17]", x->handle = 0) \
+	X(type_unknown, BI_EDTYPE, "", x->type_code = 200) \
+	X(no_name, BI_EDTYPE, "[B-26]", x->type_code = 3) \
+	X(two_names, BI_EDTYPE, "[B-26]", x->descr = "\">i2\"") \
+	X(descr_of_own_type, BI_EDTYPE, "[B-26]", name_type(x, "\"<i2\"", 2)) \
+	X(descr_of_other_size, BI_EDTYPE, "[B-29]", name_type(x, "\">i4\"", 4)) \
+	X(descr_without_end, BI_EDTYPE, "", name_type(x, "\">i2", 2)) \
+	X(descr_not_utf8, BI_EDTYPE, "", name_type(x, "[[\"\xff\", \"<i2\"]]", 2)) \
+	X(descr_in_python, BI_EDTYPE, "", name_type(x, "[('a', '<i2')]", 2)) \
+	X(descr_bits_differ, BI_EDTYPE, "[B-26]", (name_type(x, "\">i2\"", 2), x->type_bits = 16)) \
+	X(descr_lanes_differ, BI_EDTYPE, "[B-26]", name_type(x, "\">i2\"", 1)) \
+	X(critical_flag, BI_EUNSUPPORTED, "[B-11]", x->flags |= 2) \
+	X(order_kind_unknown, BI_EUNSUPPORTED, "", (x->order_kind = 200, x->stream = 5)) \
+	X(event_without_stream_and_done, 0, "", (x->order_kind = BI_ORDER_OPENCL, x->event = 5)) \
+	X(event_without_kind, BI_EINVAL, "[B-32]", x->event = 5) \
+	X(c_contiguous_differs, BI_EINVAL, "[B-18]", (lay_out(x, zero_strides), x->flags = BI_C_CONTIGUOUS)) \
+	X(f_contiguous_differs, BI_EINVAL, "[B-18]", x->flags |= BI_F_CONTIGUOUS) \
+	X(stream_without_kind, BI_EINVAL, "[B-32]", x->stream = 5) \
+	X(kind_without_stream, BI_EINVAL, "[B-32]", x->order_kind = BI_ORDER_OPENCL) \
+	X(reserved, BI_EINVAL, "[B-11]", x->reserved = 1) \
+	X(host_with_device_id, BI_EINVAL, "[B-23]", x->device_id = 5) \
+	X(host_with_context, BI_EINVAL, "[B-21]", x->context = 5) \
+	X(device_type_differs, BI_EINVAL, "[B-21]", x->device_type = BI_EXCHANGE_DEVICE_OPENCL) \
+	X(item_size_zero, 0, "[B-27]", x->item_size = 0) \
+	X(item_size_differs, 0, "[B-27]", x->item_size = 3)
 
-#define SPOIL(name, status, change) \
+#define SPOIL(name, status, rule, change) \
 	static void name(struct bi_exchange *x) \
 	{ \
 		change; \
@@ -401,11 +404,11 @@ BAD_MAP(SPOIL)
 static void test_bad_structs_are_refused(void **state)
 {
 	static const struct {
-		const char *name;
+		const char *name, *rule;
 		int status;
 		void (*spoil)(struct bi_exchange *x);
 	} bad[] = {
-#define ROW(name, status, change) { #name, status, name },
+#define ROW(name, status, rule, change) { #name, rule, status, name },
 		BAD_MAP(ROW)
 #undef ROW
 	};
@@ -427,6 +430,8 @@ static void test_bad_structs_are_refused(void **state)
 		assert_null(view);
 		assert_int_equal(err.status, rc);
 		assert_true(err.message[0]);
+		if (!strstr(err.message, bad[i].rule))
+			fail_msg("%s: '%s' does not name %s", bad[i].name, err.message, bad[i].rule);
 		/* Not taken: the caller still has it, whatever the version, and lets go once. */
 		assert_non_null(x.release);
 		assert_int_equal(producer.releases(), before);
