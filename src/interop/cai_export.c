@@ -79,7 +79,7 @@ static int check_export(const struct bi_view *view, int version, unsigned flags,
 		return bi__fail(err, BI_EVERSION, "version %d of the CUDA Array Interface is not in 0..%d [P17]",
 				version, BI_CAI_VERSION);
 	if (flags & ~EXPORT_FLAGS)
-		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits, not in 0x%x", flags, EXPORT_FLAGS);
 	if (flags & BI_CAI_UNORDERED && flags & BI_CAI_SYNCHRONIZE)
 		return bi__fail(err, BI_EINVAL, "flags 0x%x requests both a wait and no wait", flags);
 	if (view->memory->block.kind != BI_HANDLE_CUDA)

@@ -20,7 +20,7 @@ static inline int bi__place_check_options(unsigned flags, unsigned known, unsign
 					  const struct bi_stream *stream, struct bi_error *err)
 {
 	if (flags & ~known)
-		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits", flags);
+		return bi__fail(err, BI_EINVAL, "options->flags 0x%x has unknown bits, not in 0x%x", flags, known);
 	if (stream && flags & unordered)
 		return bi__fail(err, BI_EINVAL, "options->flags 0x%x says unordered, but producer_stream is given",
 				flags);

@@ -77,8 +77,11 @@ int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_er
 	struct bi__choice choice = { 0 };
 	int rc;
 
-	if (!count || capacity < 0 || (capacity && !devices))
-		return bi__fail(err, BI_EINVAL, "count or devices is NULL, or capacity %d is negative", capacity);
+	if (!count)
+		return bi__fail(err, BI_EINVAL, "count is NULL");
+	if (capacity < 0 || (capacity && !devices))
+		return bi__fail(err, BI_EINVAL, "capacity is %d, %s", capacity,
+				capacity < 0 ? "below 0" : "but devices is NULL");
 	*count = 0;
 	rc = list_devices(NULL, &choice, err);
 	if (rc)
@@ -297,7 +300,8 @@ int bi__device_string_adopted(const char *spec, struct bi_device *device, struct
 	const char *c = spec ? spec + length : "";
 
 	if (!backend || !backend->devices.open || !backend->memory.adopt)
-		return bi__fail(err, BI_EINVAL, "device \"%s\" does not name the backend of the adopted handle",
+		return bi__fail(err, BI_EINVAL,
+				"device \"%s\" does not name the backend of the adopted handle, such as opencl or cuda",
 				spec ? spec : "");
 	memset(device, 0, sizeof(*device));
 	snprintf(device->backend, sizeof(device->backend), "%s", backend->name);

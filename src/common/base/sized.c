@@ -18,8 +18,9 @@ const void *bi__sized_convert(const struct bi__sized *type, const void *given, v
 	size_t size = *(const size_t *)given;
 
 	if (size < type->least || size > BI__SIZED_MAX || size % sizeof(size_t)) {
-		bi__fail(err, BI_EINVAL, "%s->struct_size is %zu, not a multiple of %zu in %zu..%d", type->name, size,
-			 sizeof(size_t), type->least, BI__SIZED_MAX);
+		bi__fail(err, BI_EINVAL,
+			 "%s->struct_size is %zu, not a multiple of %zu in %zu..%d: start from its _INIT macro",
+			 type->name, size, sizeof(size_t), type->least, BI__SIZED_MAX);
 		return NULL;
 	}
 	if (!is_zero(given, type->size, size)) {

@@ -22,7 +22,7 @@ static int check_destination(const struct bi_view *view, struct bi_error *err)
 		return BI_OK;
 	bi__view_get_layout(view, &layout);
 	if (bi_layout_self_overlap(&layout))
-		return bi__fail(err, BI_EOVERLAP, "two elements of the destination share bytes");
+		return bi__fail(err, BI_EOVERLAP, "two elements of the destination share bytes: write to a copy of it");
 	return BI_OK;
 }
 

@@ -588,7 +588,8 @@ int bi__descr_find(const char *text, size_t length, const char *name, struct bi_
 	out->ndim = -1;
 	rc = read_text(text, length, name, out, &size, err);
 	if (rc == BI_OK && out->ndim < 0)
-		return bi__fail(err, BI_EINVAL, "name: the type has no field \"%.64s\"", name);
+		return bi__fail(err, BI_EINVAL, "name: the type has no field \"%.64s\" in %.*s", name,
+				(int)(length < sizeof(err->message) ? length : sizeof(err->message)), text);
 	return rc;
 }
 

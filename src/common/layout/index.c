@@ -44,7 +44,7 @@ int bi_layout_index(struct bi_layout *layout, const struct bi_index *items, int 
 	if (rc)
 		return rc;
 	if (count < 0 || (count > 0 && !items))
-		return bi__fail(err, BI_EINVAL, "items is NULL, or count %d is below 0", count);
+		return bi__fail(err, BI_EINVAL, "count is %d, %s", count, count < 0 ? "below 0" : "but items is NULL");
 	rc = bi__index_begin(layout->ndim, items, count, &made, err);
 	if (rc)
 		return rc;

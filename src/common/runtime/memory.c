@@ -201,7 +201,7 @@ int bi__memory_create_for(struct bi_context *context, const struct bi_layout *la
 static int check_foreign(const struct bi_context *context, const struct bi_foreign *foreign, struct bi_error *err)
 {
 	if (foreign->flags & ~WRAP_FLAGS)
-		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", foreign->flags);
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits, not in 0x%x", foreign->flags, WRAP_FLAGS);
 	if ((foreign->kind < BI_HANDLE_HOST || foreign->kind > BI_HANDLE_CL_USM) &&
 	    foreign->kind != context->device.backend->handle)
 		return bi__fail(err, BI_EINVAL, "handle kind %d is not in %d..%d", (int)foreign->kind, BI_HANDLE_HOST,
@@ -222,7 +222,8 @@ static int check_foreign(const struct bi_context *context, const struct bi_forei
 	for (size_t i = 0; i < foreign->event_count; i++)
 		if (!foreign->events[i] ||
 		    (foreign->events[i]->fence.context && !bi__same_space(foreign->events[i]->fence.context, context)))
-			return bi__fail(err, BI_EINVAL, "events[%zu] is NULL or belongs to another context", i);
+			return bi__fail(err, BI_EINVAL, "events[%zu] %s", i,
+					foreign->events[i] ? "belongs to another context" : "is NULL");
 	return BI_OK;
 }
 

@@ -286,7 +286,8 @@ int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi
 	if (memory->marks & BI__MARK_WRITTEN)
 		return bi__fail(err, BI_EBUSY, "the memory is mapped for writing: end the mapping first");
 	if (writes && readers)
-		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u)", readers);
+		return bi__fail(err, BI_EBUSY, "the memory is mapped for reading (mappings: %u): end the mapping first",
+				readers);
 	return BI_OK;
 }
 

@@ -140,7 +140,8 @@ int bi_stream_create(struct bi_context *context, unsigned flags, struct bi_strea
 	if (bi__check_out(out, context != NULL, "context is NULL", err))
 		return BI_EINVAL;
 	if (flags > BI_STREAM_OUT_OF_ORDER)
-		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits, not in 0x%x", flags,
+				BI_STREAM_OUT_OF_ORDER);
 	if (flags && !(context->device.info->capabilities & BI_CAP_OUT_OF_ORDER))
 		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no out-of-order streams",
 				context->device.info->spec);
@@ -266,7 +267,8 @@ int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, si
 		return bi__fail(err, BI_EINVAL, "stream or others is NULL");
 	for (size_t i = 0; i < count; i++)
 		if (!others[i] || !bi__same_space(stream->context, others[i]->context))
-			return bi__fail(err, BI_EINVAL, "others[%zu] is NULL or belongs to another context", i);
+			return bi__fail(err, BI_EINVAL, "others[%zu] %s", i,
+					others[i] ? "belongs to another context" : "is NULL");
 	for (size_t i = 0; i < count && !rc; i++)
 		rc = check_same_capture(stream, others[i], err);
 	for (size_t i = 0; i < count && !rc; i++)

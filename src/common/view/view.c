@@ -325,7 +325,7 @@ int bi_view_create(struct bi_memory *memory, const struct bi_layout *layout, uns
 	if (bi__check_out(out, memory && layout, "memory or layout is NULL", err))
 		return BI_EINVAL;
 	if (flags & ~(unsigned)BI_VIEW_READONLY)
-		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits", flags);
+		return bi__fail(err, BI_EINVAL, "flags 0x%x has unknown bits, not in 0x%x", flags, BI_VIEW_READONLY);
 	rc = bi__layout_check(layout, err);
 	if (!rc)
 		rc = bi__view_take(memory, layout, flags, out, err);

@@ -84,6 +84,54 @@ static void test_numbers_in_messages(void **state)
 	bi_view_release(wide);
 }
 
+/* A message names the argument that is wrong and no other, the bits that are allowed, and what to do instead. */
+static void test_limits_and_remedies_in_messages(void **state)
+{
+	static const int64_t shape[] = { 2 }, steps[] = { 0 };
+	static const struct bi_index item = { BI_INDEX_INTEGER, 0, 0, 0 };
+	static const char descr[] = "[('a', '<i2'), ('b', '<i2')]";
+	struct bi_options options = { 0 };
+	struct bi_stream *stream = bi_context_stream(fixture.context), *none = NULL, *made;
+	struct bi_view *view, *shared, *out;
+	struct bi_context *context;
+	struct bi_layout layout;
+	struct bi_map *map;
+	int count;
+
+	(void)state;
+	OK(bi_view_empty(fixture.context, dtype_of("int32"), 1, shape, &view, &error));
+	REFUSED(BI_EINVAL, bi_view_index(view, NULL, 1, &out, &error));
+	says("count is 1", "items is NULL");
+	REFUSED(BI_EINVAL, bi_view_index(view, &item, -1, &out, &error));
+	says("count is -1", "below 0");
+	REFUSED(BI_EINVAL, bi_devices(NULL, 3, &count, &error));
+	says("capacity is 3", "devices is NULL");
+	REFUSED(BI_EINVAL, bi_stream_join(stream, &none, 1, &error));
+	says("others[0] is NULL", "");
+	assert_null(strstr(error.message, "context"));
+	REFUSED(BI_EINVAL, bi_stream_create(fixture.context, 8, &made, &error));
+	says("0x8", "not in 0x1");
+	bi_view_layout(view, &layout);
+	REFUSED(BI_EINVAL, bi_view_create(bi_view_memory(view), &layout, 8, &out, &error));
+	says("0x8", "not in 0x1");
+	REFUSED(BI_EINVAL, bi_context_open(&options, &context, &error));
+	says("struct_size is 0", "_INIT");
+	OK(bi_view_map(view, BI_MAP_READ, &map, &error));
+	REFUSED(BI_EBUSY, bi_fill(view, &item, NULL, &error));
+	says("mapped for reading", "end the mapping first");
+	OK(bi_unmap(map, &error));
+	OK(bi_layout_init(&layout, dtype_of("int32"), 1, shape, steps, 0, &error));
+	OK(bi_view_create(bi_view_memory(view), &layout, 0, &shared, &error));
+	REFUSED(BI_EOVERLAP, bi_fill(shared, &item, NULL, &error));
+	says("share bytes", "write to a copy");
+	bi_view_release(shared);
+	OK(bi_view_reinterpret(view, dtype_of("V4"), descr, &shared, &error));
+	REFUSED(BI_EINVAL, bi_view_field(shared, "c", &out, &error));
+	says("\"c\"", descr);
+	bi_view_release(shared);
+	bi_view_release(view);
+}
+
 /* A message that is too long is cut, not broken. */
 static void test_long_message(void **state)
 {
@@ -123,8 +171,12 @@ static void test_no_error_struct(void **state)
 int errors_group(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_statuses),     TEST(test_version),         TEST(test_numbers_in_messages),
-		TEST(test_long_message), TEST(test_no_error_struct),
+		TEST(test_statuses),
+		TEST(test_version),
+		TEST(test_numbers_in_messages),
+		TEST(test_limits_and_remedies_in_messages),
+		TEST(test_long_message),
+		TEST(test_no_error_struct),
 	};
 
 	return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
