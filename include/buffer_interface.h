@@ -51,6 +51,11 @@
  *   log, read, write or run as kernels. A release callback must not be a cancellation point: a thread that is cancelled
  *   in one leaves references behind.
  *
+ * Unloading
+ *   Once the library has opened a driver, the shared object that contains its code stays loaded until the process ends,
+ *   also after dlclose. A plug-in that has a copy of the library is such an object. A program that opened no driver may
+ *   call dlclose after the last release.
+ *
  * Asynchrony
  *   Functions that take a `stream` return when the work is enqueued or done. The comments say which functions block the
  *   calling thread until work is done. docs/ordering.md lists all waits. Each wait has a reason such as `export`, which

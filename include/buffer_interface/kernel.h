@@ -34,7 +34,8 @@
  * Functions: BI_FUNCTION int f(BI_GLOBAL const float *data, BI_SHARED float *local) { ... }
  *
  * Types: bi_i64, bi_u64 and bi_bool (8 bits). BI_HAS_DOUBLE is 1 if the device has double. Not portable: vector types,
- * <stdint.h>, designated initialisers and printf.
+ * <stdint.h>, designated initialisers, printf, and names that OpenCL C or C++ reserves. The host accepts some of these
+ * names, such as half, uint, kernel, global, local, event_t, class and new.
  */
 #ifndef BUFFER_INTERFACE_KERNEL_H
 #define BUFFER_INTERFACE_KERNEL_H
