@@ -264,10 +264,10 @@ static int import_own(const struct bi_exchange *exchange, struct incoming *incom
 	return bi_view_create(memory, &incoming->layout, flags, out, err);
 }
 
-/* Each context of CUDA has a stream 1, and host memory does not say which context is meant. */
+/* Each context of CUDA has a stream 1, and host memory does not name a context. No queue of OpenCL is at address 1. */
 static int check_default_stream(const struct bi_exchange *exchange, struct bi_error *err)
 {
-	if (exchange->handle_kind != BI_HANDLE_HOST || exchange->order_kind != BI_ORDER_CUDA || exchange->stream != 1)
+	if (exchange->handle_kind != BI_HANDLE_HOST || !exchange->order_kind || exchange->stream != 1)
 		return BI_OK;
 	return bi__fail(err, BI_EINVAL,
 			"stream is 1, which exists in each context: host memory has the handle of a stream, "
