@@ -226,9 +226,8 @@ static inline struct bi_argument bi_argument_local(size_t nbytes)
  *     cl_mem.
  *   - The device cannot use the memory of an array, or the stream belongs to another native context or device.
  *   - The grid does not have 1 to 3 axes, an extent is not positive, or there are more than INT64_MAX items.
- *   - A group does not divide the grid, or is larger than the device allows for the kernel. The message has the limit,
- *     which the library gives nowhere else. Or there are more groups along an axis than the device allows (CUDA: 65535
- *     along y and z).
+ *   - A group does not divide the grid, or is larger than the device allows for the kernel; the message has the limit.
+ *     Or there are more groups along an axis than the device allows (CUDA: 65535 along y and z).
  *   - grid.group is 0 for a BI_GROUP_KERNEL, whose local memory and barriers need groups of a known size.
  *   - The size of local memory is 0 or no multiple of the size of its type, or larger than the device allows. On the
  *     host, too much local memory is BI_ENOMEM.
