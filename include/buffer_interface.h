@@ -1104,9 +1104,9 @@ enum bi_map_mode {
  * Makes the bytes of a view accessible to the CPU. Blocks the calling thread until pending work is complete (`map`).
  * Host memory, and memory of CUDA with a host pointer, is used in place. Other memory of CUDA is copied to pinned
  * memory and back. Memory of OpenCL is mapped by the driver, or used in place (docs/ordering.md, 21.3). Any thread may
- * use and end a mapping. If the elements have no bytes, a mapping maps nothing, and succeeds. BI_EREADONLY: the mode has WRITE, and
- * the view is read-only. BI_EINVAL: the mode has DISCARD without WRITE, or with READ. BI_ECAPTURE: the home stream is
- * being captured.
+ * use and end a mapping. If the elements have no bytes, a mapping maps nothing, and succeeds. BI_EREADONLY: the mode
+ * has WRITE, and the view is read-only. BI_EINVAL: the mode has DISCARD without WRITE, or with READ. BI_ECAPTURE: the
+ * home stream is being captured.
  *
  * While a memory is mapped for reading, the library may read it and map it again for reading; work that writes to it
  * fails with BI_EBUSY. While it is mapped for writing, each copy, fill, launch, element access, bi_use_begin, export

@@ -25,7 +25,8 @@ static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struc
 	if (!options.device)
 		options.device = "cuda";
 	options.adopt_context = BI__HANDLE(uintptr_t, context);
-	options.adopt_stream = context ? BI__HANDLE(uintptr_t, stream) : 1; /* bi_context_open refuses 1 without a context */
+	/* Without a context, bi_context_open refuses any stream but 0. */
+	options.adopt_stream = context ? BI__HANDLE(uintptr_t, stream) : 1;
 	return bi_context_open(&options, out, err);
 }
 
@@ -89,8 +90,8 @@ static inline CUevent bi_cuda_event(const struct bi_event *event)
 }
 
 /*
- * Returns the address of element [0, ..., 0] of a view, or 0 if its memory has no bytes or is not CUDA memory. For a view
- * without elements, returns the address that the offset of its layout gives. The memory counts as exported.
+ * Returns the address of element [0, ..., 0] of a view, or 0 if its memory has no bytes or is not CUDA memory. For a
+ * view without elements, returns the address that the offset of its layout gives. The memory counts as exported.
  */
 static inline CUdeviceptr bi_cuda_pointer(const struct bi_view *view)
 {
