@@ -5,6 +5,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 
+#include <time.h>
+
 #include "common/base/fork.h"
 #include "common/runtime/order.h"
 
@@ -83,11 +85,72 @@ static void a_child_uses_memory_that_a_thread_had_locked(void **state)
 	bi_context_release(host);
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *hold_mutex(void *unused)
+{
+	pthread_mutex_lock(&mutex);
+	pthread_barrier_wait(&held.is_held);
+	pthread_barrier_wait(&held.may_end);
+	pthread_mutex_unlock(&mutex);
+	return unused;
+}
+
+static void *let_mutex_go(void *unused)
+{
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+	pthread_barrier_wait(&held.may_end);
+	return unused;
+}
+
+/* Another thread holds the mutex for some time. */
+static int lock_while_held(unsigned process)
+{
+	pthread_t threads[2];
+	int is_locked;
+
+	alarm(30);
+	pthread_barrier_init(&held.is_held, NULL, 2);
+	pthread_barrier_init(&held.may_end, NULL, 2);
+	pthread_create(&threads[0], NULL, hold_mutex, NULL);
+	pthread_barrier_wait(&held.is_held);
+	pthread_create(&threads[1], NULL, let_mutex_go, NULL);
+	is_locked = bi__fork_lock(&mutex, process);
+	if (is_locked)
+		pthread_mutex_unlock(&mutex);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	return is_locked;
+}
+
+static int lock_new_mutex(void *unused)
+{
+	(void)unused;
+	return lock_while_held(bi__fork_generation);
+}
+
+static int lock_old_mutex(void *unused)
+{
+	(void)unused;
+	return lock_while_held(bi__fork_generation - 1);
+}
+
+/* A child waits for the locks of what it has made, because its own threads hold them. */
+static void a_child_waits_for_its_own_locks_only(void **state)
+{
+	(void)state;
+	bi__fork_watch();
+	assert_int_equal(lock_new_mutex(NULL), 1);
+	assert_int_equal(status_of_child(lock_new_mutex, NULL), 1);
+	assert_int_equal(status_of_child(lock_old_mutex, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forks_are_counted_once_watched),
 		cmocka_unit_test(a_child_uses_memory_that_a_thread_had_locked),
+		cmocka_unit_test(a_child_waits_for_its_own_locks_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

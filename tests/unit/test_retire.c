@@ -1,4 +1,5 @@
 /* The end of memories: destroyed, pooled, or retired until their work is complete. */
+#define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 
 #include <pthread.h>
@@ -68,6 +69,41 @@ static void unknown_work_of_a_parent_stays_out_of_the_pool(void **state)
 	atomic_fetch_add(&device->host_uses, 1);
 	assert_int_equal(status_of_child(pooled_by_release, a), 0);
 	bi_view_release(a);
+	bi_context_release(host);
+}
+
+/* A child that waits for the lock is killed. The release defers the memory, and the last release of the context waits.
+ */
+static int end_captured(void *view)
+{
+	struct bi_context *context = bi_memory_context(bi_view_memory(view));
+
+	alarm(30);
+	bi_view_release(view);
+	bi_context_trim(context, 0, NULL);
+	bi_context_release(context);
+	return 0;
+}
+
+/* A thread of the parent may look through the retired memories at the moment of the fork. */
+static void a_child_does_not_wait_for_the_lock_of_retired_memories(void **state)
+{
+	struct bi_context *host = open_device("host");
+	struct bi_view *views[2];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LENGTH(views); i++) {
+		views[i] = NEW_ARRAY(host, "uint8", 16);
+		bi_view_memory(views[i])->order.captured = true;
+	}
+	bi_view_release(views[0]);
+	assert_int_equal(host->retired.count, 1);
+	assert_int_equal(status_of_child(end_captured, views[1]), 0);
+	pthread_mutex_lock(&host->retired.lock);
+	assert_int_equal(status_of_child(end_captured, views[1]), 0);
+	pthread_mutex_unlock(&host->retired.lock);
+	bi_view_release(views[1]);
+	assert_int_equal(host->retired.count, 2);
 	bi_context_release(host);
 }
 
@@ -186,6 +222,7 @@ int main(void)
 		cmocka_unit_test(own_memory_goes_to_the_pool),
 		cmocka_unit_test(exported_memory_does_not),
 		cmocka_unit_test(unknown_work_of_a_parent_stays_out_of_the_pool),
+		cmocka_unit_test(a_child_does_not_wait_for_the_lock_of_retired_memories),
 		cmocka_unit_test(a_producer_is_called_when_the_work_is_complete),
 		cmocka_unit_test(a_producer_is_called_without_cancellation),
 		cmocka_unit_test(memory_from_the_pool_is_idle),

@@ -2,6 +2,11 @@
 
 atomic_uint bi__fork_generation;
 
+int bi__fork_lock(pthread_mutex_t *mutex, unsigned process)
+{
+	return !(process == bi__fork_generation ? pthread_mutex_lock(mutex) : pthread_mutex_trylock(mutex));
+}
+
 #ifdef _WIN32
 /* Windows has no fork. */
 void bi__fork_watch(void)

@@ -15,6 +15,12 @@ extern atomic_uint bi__fork_generation;
  */
 void bi__fork_renew(pthread_mutex_t *mutex, atomic_uint *process);
 
+/*
+ * Locks a mutex and returns 1. `process` is the value of bi__fork_generation when the mutex was made. If the process
+ * was forked since then, returns 0 if the mutex is held: a thread of the parent may hold it for ever.
+ */
+int bi__fork_lock(pthread_mutex_t *mutex, unsigned process);
+
 /* Starts to count forks. Called before the first context, driver and worker thread. Further calls do nothing. */
 void bi__fork_watch(void);
 

@@ -81,15 +81,12 @@ static void take_out_locked(struct bi__pool *pool, struct bi_memory *memory)
 }
 
 /*
- * In a forked child, returns 0 if the lock is held: a thread of the parent may hold the lock of a host context for
- * ever, and the host can allocate without a pool. Other contexts of the parent are refused before the pool is used.
+ * In a forked child, returns 0 if the lock of a host context of the parent is held (fork.h): the host can allocate
+ * without a pool. Other contexts of the parent are refused before the pool is used.
  */
 static int lock_pool(struct bi_context *context)
 {
-	if (bi__fork_generation)
-		return pthread_mutex_trylock(&context->pool.lock) == 0;
-	pthread_mutex_lock(&context->pool.lock);
-	return 1;
+	return bi__fork_lock(&context->pool.lock, context->device.fork_generation);
 }
 
 struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind kind, size_t rounded)

@@ -270,10 +270,10 @@ static void put_waits(struct text *out, struct bi_context *context)
 	put(out, "},\n");
 }
 
-/* In a forked child, a thread of the parent may hold the lock of a host context for ever. */
-static void put_pool(struct text *out, struct bi__pool *pool)
+static void put_pool(struct text *out, struct bi_context *context)
 {
-	int is_locked = !(bi__fork_generation ? pthread_mutex_trylock(&pool->lock) : pthread_mutex_lock(&pool->lock));
+	struct bi__pool *pool = &context->pool;
+	int is_locked = bi__fork_lock(&pool->lock, context->device.fork_generation);
 
 	put(out, "  \"pool\": {\"bytes\": %zu, \"limit\": %zu, \"hits\": %" PRIu64 ", \"misses\": %" PRIu64 "},\n",
 	    pool->bytes, pool->limit, pool->hits, pool->misses);
@@ -292,7 +292,7 @@ static void put_report(struct text *out, struct bi_context *context)
 	put(out, ",\n");
 	put_operations(out, context);
 	put_waits(out, context);
-	put_pool(out, &context->pool);
+	put_pool(out, context);
 	put(out, "  \"retired\": %u,\n", atomic_load(&context->retired.count));
 	put(out, "  \"programs\": {\"built\": %" PRIu64 ", \"loaded\": %" PRIu64 "}\n}\n", built, loaded);
 }

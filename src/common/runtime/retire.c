@@ -111,12 +111,21 @@ static size_t counted_bytes(const struct bi_memory *memory)
 	return memory->block.nbytes > LEAST_BYTES ? memory->block.nbytes : LEAST_BYTES;
 }
 
-/* Appends the memory to the retired memories of the context. Takes ownership of the event. */
+static int lock_retired(struct bi_context *context)
+{
+	return bi__fork_lock(&context->retired.lock, context->device.fork_generation);
+}
+
+/*
+ * Appends the memory to the retired memories of the context. Takes ownership of the event. If a forked child cannot
+ * lock the list (fork.h), the memory is never freed.
+ */
 static void append_retired(struct bi_context *context, struct bi_memory *memory, uintptr_t event)
 {
 	memory->retirement.event = event;
 	memory->retirement.next = NULL;
-	pthread_mutex_lock(&context->retired.lock);
+	if (!lock_retired(context))
+		return;
 	*(context->retired.oldest ? &context->retired.newest->retirement.next : &context->retired.oldest) = memory;
 	context->retired.newest = memory;
 	atomic_fetch_add(&context->retired.count, 1);
@@ -315,13 +324,17 @@ static int is_wanted(struct bi_context *context, struct bi_memory *memory, enum 
 	return how == BI__REAP_OLDEST ? !memory->retirement.is_deferred : is_done(context, memory);
 }
 
-/* Unlinks and returns the first retired memory that is_wanted accepts, or returns NULL if there is none. */
+/*
+ * Unlinks and returns the first retired memory that is_wanted accepts, or returns NULL if there is none, and in a
+ * forked child that cannot lock the list (fork.h).
+ */
 static struct bi_memory *unlink_retired(struct bi_context *context, enum bi__reap how)
 {
 	struct bi_memory *before = NULL, *memory;
 	unsigned left = how == BI__REAP_SOME ? SOME : UINT_MAX;
 
-	pthread_mutex_lock(&context->retired.lock);
+	if (!lock_retired(context))
+		return NULL;
 	memory = context->retired.oldest;
 	while (memory && !is_wanted(context, memory, how)) {
 		before = memory;
