@@ -139,6 +139,7 @@ void forget_calls(void)
 	free(waits);
 	calls = waits = NULL;
 	wait_capacity = 0;
+	sim.counts.calls = sim.counts.host_waits = 0;
 }
 
 static uint64_t calls_left, waits_left; /* until the one that fails or is ignored; 0: none */

@@ -76,7 +76,7 @@ uint64_t cuda_sim_end(void)
 	return reports;
 }
 
-/* Runs at the end of the process. Other threads may still exist. */
+/* Runs at the end of the process. Other threads may still exist: their calls are refused from now on. */
 static __attribute__((destructor)) void end_process(void)
 {
 	const char *wanted = getenv("CUDA_SIM_EXIT");
@@ -90,6 +90,7 @@ static __attribute__((destructor)) void end_process(void)
 		fprintf(stderr, "cuda_sim: %s\n", report_text(i));
 	forget_reports();
 	forget_calls();
+	sim.is_initialised = 0;
 	leave_control();
 	if (!reports || !wanted || *wanted != '1')
 		return;
