@@ -53,12 +53,13 @@ static int enter_map(struct bi_memory *memory, unsigned mode, char **address, st
 	int rc;
 
 	bi__order_lock(memory, NULL);
-	*address = direct_address_locked(memory);
 	rc = bi__order_check_mapped(memory, (mode & BI_MAP_WRITE) != 0, err);
 	if (!rc && mode & BI_MAP_WRITE)
 		atomic_fetch_or(&memory->marks, BI__MARK_WRITTEN);
 	else if (!rc)
 		memory->readers++;
+	/* The marks are read after WRITTEN is set: an export that takes no lock is either seen here, or fails. */
+	*address = direct_address_locked(memory);
 	bi__order_unlock(memory, NULL);
 	return rc;
 }
