@@ -13,7 +13,7 @@
  *
  * Sizes are rounded up to classes: one for all sizes up to 256 bytes, then eight to each power of two. The pool
  * destroys no memory: its caller destroys those that bi__pool_take_oldest returns. In a forked child, the functions
- * find and accept no memory while the lock is held.
+ * find and accept no memory while the lock of a pool of the parent is held.
  */
 #ifndef BI_COMMON_RUNTIME_POOL_H
 #define BI_COMMON_RUNTIME_POOL_H
