@@ -138,6 +138,11 @@ class CheckTest(unittest.TestCase):
                 judged |= {rule["rule"] for rule in document["rules"]}
         self.assertEqual(judged - set(map(rule_of, offenders("consumers"))), {"B-34"})
 
+    def test_wrong_elements_are_listed(self):
+        document = self.report(BROKEN, "consumers.so", "--consumer", "odd_dense")
+        seen = [row["text"] for rule in document["rules"] for row in rule["seen"]]
+        self.assertIn("the elements of an array with Fortran order are 1, 2, 3, 4, 5, 6, and should be 1, 3, 5, 2, 4, 6", seen)
+
     def test_pending_work_is_waited_for(self):
         self.assertEqual(self.status(self.report(OK, "independent_consumer.so", "--timeout", "8"), "B-34"), "holds")
         document = self.report(BROKEN, "independent_consumer.so", "--consumer", "B34_early")

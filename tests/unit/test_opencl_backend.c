@@ -1487,6 +1487,56 @@ static void check_large_program(const char *directory)
 	free(bytes);
 }
 
+static struct bi__cl_api real_api;
+static cl_uint changed_text;
+
+static void change_text(cl_uint what, size_t size, char *text)
+{
+	if (text && what == changed_text)
+		text[size - 2]++; /* the last character */
+}
+
+static cl_int CL_API_CALL platform_with_changed_text(cl_platform_id platform, cl_platform_info what, size_t size,
+						     void *out, size_t *needed)
+{
+	cl_int code = real_api.GetPlatformInfo(platform, what, size, out, needed);
+
+	change_text(what, size, out);
+	return code;
+}
+
+static cl_int CL_API_CALL device_with_changed_text(cl_device_id device, cl_device_info what, size_t size, void *out,
+						   size_t *needed)
+{
+	cl_int code = real_api.GetDeviceInfo(device, what, size, out, needed);
+
+	change_text(what, size, out);
+	return code;
+}
+
+/* A program of another platform, device or driver is in another file. */
+static void check_texts_in_key(const char *directory)
+{
+	static const cl_uint texts[] = { CL_PLATFORM_NAME, CL_PLATFORM_VERSION, CL_DEVICE_NAME,
+					 CL_DEVICE_VENDOR, CL_DEVICE_VERSION,   CL_DRIVER_VERSION };
+	struct bi__cl_api *api = (struct bi__cl_api *)(uintptr_t)bi__cl;
+	char path[400];
+
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		changed_text = texts[i];
+		real_api = *api;
+		api->GetPlatformInfo = platform_with_changed_text;
+		api->GetDeviceInfo = device_with_changed_text;
+		copy_with_cache(directory, 1, 0);
+		*api = real_api;
+		only_file(directory, path, sizeof(path));
+		copy_with_cache(directory, 1, 0);
+		assert_int_equal(unlink(path), 0);
+		only_file(directory, path, sizeof(path));
+		assert_int_equal(unlink(path), 0);
+	}
+}
+
 static void test_program_files(void **unused)
 {
 	char parent[] = "/tmp/bi-test-XXXXXX", directory[64], path[400];
@@ -1504,6 +1554,7 @@ static void test_program_files(void **unused)
 	check_directory_of_others(directory, path);
 	check_large_program(directory);
 	assert_int_equal(unlink(path), 0);
+	check_texts_in_key(directory);
 	assert_int_equal(rmdir(directory), 0);
 	assert_int_equal(rmdir(parent), 0);
 	copy_with_cache("/nonexistent/directory", 1, 0);
