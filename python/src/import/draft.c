@@ -604,7 +604,7 @@ static int choose_device(const struct draft *draft, PyObject *pair, struct bi_co
 	for (int position = 0; !is_device(found, platform, ordinal); position++) {
 		bi_context_release(found);
 		if (bip_context_native(bip_backend_of(*context).name, bi_context_handle(*context), position, &found)) {
-			if (PyErr_ExceptionMatches(bip_InvalidArrayError) || PyErr_ExceptionMatches(bip_DriverError))
+			if (PyErr_ExceptionMatches(bip_DriverError))
 				PyErr_Format(bip_InvalidArrayError,
 					     "device is %R, but the cl_context does not have it [B-4]", pair);
 			return -1;
