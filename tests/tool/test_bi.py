@@ -377,12 +377,12 @@ class CopyTest(BiTest):
         done = self.succeed("copy", path, self.path("out.npy"), "--device", "auto", env=env)
         self.assertEqual(done.stderr, b"")
 
-    def copy_on_a_terminal(self, array):
-        """What a copy writes to stderr when that is a terminal."""
+    def copy_on_a_terminal(self, array, columns=80):
+        """What a copy writes to stderr when that is a terminal of this width."""
         path = self.write("in.npy", saved(array))
         master, slave = pty.openpty()
         process = subprocess.Popen([COMMAND, "copy", path, self.path("out.npy"), "--device", "host"],
-                                   stdout=subprocess.DEVNULL, stderr=slave)
+                                   stdout=subprocess.DEVNULL, stderr=slave, env={**os.environ, "COLUMNS": str(columns)})
         os.close(slave)
         seen = b""
         more = b"something"
@@ -402,6 +402,9 @@ class CopyTest(BiTest):
         for step in ["reading", "uploading", "downloading", "writing"]:
             self.assertIn(step, seen.decode())
         self.assertTrue(seen.endswith(b"\r\x1b[K"))
+        for columns, width in (20, 8), (80, 30), (200, 50):
+            bars = re.findall("[█░]+", self.copy_on_a_terminal(large, columns).decode())
+            self.assertEqual(set(map(len, bars)), {width})
         self.assertEqual(self.copy_on_a_terminal(np.zeros(1000)), b"")
         path = self.write("in.npy", saved(large))
         self.assertEqual(self.succeed("copy", path, self.path("out.npy"), "--device", "host").stderr, b"")
