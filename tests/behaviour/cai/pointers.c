@@ -285,6 +285,21 @@ static void cai_C3_mask_and_array_have_one_owner(void **state)
 	}
 }
 
+static void cai_C3_mask_and_array_need_no_release(void **state)
+{
+	struct masked masked;
+	struct bi_view *view;
+
+	(void)state;
+	open_masked(&masked);
+	masked.options.release = NULL;
+	OK(bi_cai_import(fixture.context, &masked.cai, &masked.options, &view, &error));
+	bi_view_release(view);
+	bi_view_release(masked.out);
+	assert_int_equal(released, 0);
+	close_masked(&masked);
+}
+
 static void cai_C3_masked_is_refused_without_room(void **state)
 {
 	struct masked masked;
@@ -389,6 +404,7 @@ int pointers_group(void)
 		CASE(cai_C15_the_current_context_stays),
 		CASE(cai_C15_unchecked_pointers_are_believed),
 		CASE(cai_C3_mask_and_array_have_one_owner),
+		CASE(cai_C3_mask_and_array_need_no_release),
 		CASE(cai_C3_masked_is_refused_without_room),
 		CASE(cai_C3_no_mask_is_no_view),
 		CASE(cai_C3_bad_mask_leaves_nothing_enqueued),
