@@ -93,6 +93,16 @@ def test_rounds_of_host_arrays(protocol):
     assert (sys.getrefcount(array), sys.getrefcount(source)) == (references, size)
 
 
+def test_calls_of_python_functions_keep_no_reference():
+    from buffer_interface import _array
+
+    view = buffer_interface(np.arange(3))
+    before = sys.getrefcount(_array), sys.getrefcount(_array.tolist)
+    for _ in range(10):
+        view.tolist()
+    assert (sys.getrefcount(_array), sys.getrefcount(_array.tolist)) == before
+
+
 def test_rounds_of_tensors():
     tensors = [dlpack.Tensor(version=version) for version in (None, (1, 3))]
     for tensor in tensors:
