@@ -42,6 +42,10 @@ static void memory_that_the_device_lacks_is_refused(void **state)
 	options.device = "cuda:0";
 	OK(bi_context_open(&options, &context, &error));
 	bi_context_release(context);
+	options.memory = BI_MEMORY_HOST;
+	OK(bi_context_open(&options, &context, &error));
+	bi_context_release(context);
+	options.memory = BI_MEMORY_UNIFIED;
 	options.device = "host";
 	if (bi_context_open(&options, &context, NULL) == BI_OK)
 		bi_context_release(context);

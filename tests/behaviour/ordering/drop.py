@@ -84,6 +84,7 @@ EXPLAINED = {
     "row_38_an_end_orders_private_and_exported_memory": (4, NOTHING + "; " + IMPLIED),
     "row_38_an_end_without_a_beginning_waits_for_the_reads": (2, NOTHING),
     "row_38_captured_memory_is_not_private": (2, NOTHING + "; " + IMPLIED),
+    "row_38_each_of_several_arrays_has_its_access": (13, "no work is enqueued in the uses"),
     "row_38_exports_while_the_home_stream_is_captured": (4, NOTHING + "; " + IMPLIED),
     "row_38_many_streams_read": (21, NOTHING + "; " + IMPLIED),
     "row_38_new_memory_in_a_capture": (1, NOTHING),

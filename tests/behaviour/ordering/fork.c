@@ -80,7 +80,7 @@ static void use_context(void)
 	struct bi_memory *memory;
 	char *report;
 
-	FORKED(bi_memory_create(fixture.context, 16, BI_MEMORY_DEVICE, &memory, NULL));
+	FORKED(bi_memory_create(fixture.context, ARRAY_BYTES, BI_MEMORY_DEVICE, &memory, NULL));
 	FORKED(bi_context_trim(fixture.context, 0, NULL));
 	FORKED(bi_context_report(fixture.context, &report, NULL));
 }
@@ -90,6 +90,7 @@ static void use_host(const struct inherited *in)
 {
 	struct bi_options options = BI_OPTIONS_INIT;
 	struct bi_context *context;
+	struct bi_memory *memory;
 	struct bi_view *views[] = { in->on_host, in->host };
 	unsigned char bytes[ARRAY_BYTES], byte = 5;
 
@@ -99,6 +100,8 @@ static void use_host(const struct inherited *in)
 		CHECK(bytes[17] == 5);
 	}
 	CHECK(bi_copy(in->host, in->on_host, NULL, NULL) == BI_OK);
+	CHECK(bi_memory_create(fixture.context, 16, BI_MEMORY_HOST, &memory, NULL) == BI_OK);
+	bi_memory_release(memory);
 	options.device = "host";
 	CHECK(bi_context_open(&options, &context, NULL) == BI_OK);
 	bi_context_release(context);
@@ -163,6 +166,7 @@ static void row_20_fork(void **state)
 	OK(bi_view_export(in.other, 0, &in.exchange, &error));
 	fill(in.device, 4, in.stream);
 	OK(bi_event_record(in.stream, &in.event, &error));
+	bi_view_release(allocate()); /* for the pool */
 	fork_and_wait(&in);
 	fill(in.device, 5, NULL);
 	finish_all();

@@ -461,6 +461,45 @@ static void row_38_several_arrays_are_begun_and_ended_at_once(void **state)
 	}
 }
 
+static void use_on(struct bi_stream *stream, const struct bi_use *uses, size_t count)
+{
+	OK(bi_use_begin(stream, uses, count, &error));
+	OK(bi_use_end(stream, uses, count, &error));
+}
+
+/* A read waits for the array that was written, not for one that was read, in whatever order the arrays were named. */
+static void row_38_each_of_several_arrays_has_its_access(void **state)
+{
+	struct bi_stream *stream = new_stream_in(fixture.context, BI_STREAM_IN_ORDER),
+			 *reader = new_stream_in(fixture.context, BI_STREAM_IN_ORDER);
+	struct bi_view *views[3];
+	struct bi_use uses[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		views[i] = allocate_seven();
+	for (int written = 0; written < 3; written++) {
+		for (int i = 0; i < 3; i++)
+			uses[i] = (struct bi_use){ views[i], BI_ACCESS_READ };
+		use_on(reader, uses, 3);
+		use_on(stream, uses, 3);
+		uses[0] = (struct bi_use){ views[written], BI_ACCESS_WRITE };
+		uses[1].view = views[(written + 1) % 3];
+		use_on(stream, uses, 2);
+		for (int i = 1; i >= 0; i--) {
+			uint64_t before = waits();
+
+			uses[i].access = BI_ACCESS_READ;
+			OK(bi_use_begin(reader, &uses[i], 1, &error));
+			MORE(waits(), before, i == 0);
+			OK(bi_use_end(reader, &uses[i], 1, &error));
+		}
+	}
+	finish_all();
+	for (int i = 0; i < 3; i++)
+		bi_view_release(views[i]);
+}
+
 /* A wait for the home stream does not cover work that a stream of another context of the native context did after it.
  */
 static void row_21_work_of_another_context_is_not_forgotten(void **state)
@@ -505,6 +544,7 @@ int readers_rows(void)
 		ROW(row_21_one_read_is_not_all_work, NEED_GATE),
 		ROW(row_21_synchronising_waits_for_all_reads, NEED_GATE),
 		ROW(row_38_several_arrays_are_begun_and_ended_at_once, NEED_COUNTS | NEED_GATE),
+		ROW(row_38_each_of_several_arrays_has_its_access, NEED_COUNTS | NEED_GATE),
 	};
 
 	/* The streams are those of the arrays' context, so the other settings add nothing. */
