@@ -1,8 +1,10 @@
 /* Order of one memory: who waits, and when a memory is idle. */
+#define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 
 #include <stdatomic.h>
 #include <pthread.h>
+#include <time.h>
 
 #include "common/runtime/order.h"
 
@@ -73,6 +75,31 @@ static void both_memories_are_locked(void **state)
 	bi_view_release(a);
 }
 
+static void *name_home(void *memory)
+{
+	return bi__order_name_home(memory, 1, NULL) ? NULL : memory;
+}
+
+static void the_home_of_a_locked_memory_is_named_later(void **state)
+{
+	struct bi_view *a = NEW_ARRAY(device, "uint8", 64);
+	struct bi_memory *memory = bi_view_memory(a);
+	pthread_t thread;
+	void *named;
+
+	(void)state;
+	bi__order_lock(memory, NULL);
+	REFUSED(BI_EBUSY, bi__order_name_home(memory, 0, &error));
+	assert_int_equal(pthread_create(&thread, NULL, name_home, memory), 0);
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	assert_false(memory->marks & BI__MARK_NAMED);
+	bi__order_unlock(memory, NULL);
+	assert_int_equal(pthread_join(thread, &named), 0);
+	assert_ptr_equal(named, memory);
+	assert_true(memory->marks & BI__MARK_NAMED);
+	bi_view_release(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -80,6 +107,7 @@ int main(void)
 		cmocka_unit_test(waits_are_counted_and_idle_memory_needs_none),
 		cmocka_unit_test(device_work_on_host_memory_is_waited_for),
 		cmocka_unit_test(both_memories_are_locked),
+		cmocka_unit_test(the_home_of_a_locked_memory_is_named_later),
 	};
 	int failed;
 
