@@ -550,6 +550,6 @@ int readers_rows(void)
 	/* The streams are those of the arrays' context, so the other settings add nothing. */
 	if (setting.is_shared || setting.is_pinned)
 		return 0;
-	/* The last six need work that is enqueued, and the calling thread does it here. */
-	return run_rows("readers", rows, ARRAY_LENGTH(rows) - (setting.needs & NEED_INLINE ? 6 : 0));
+	/* The last seven need work that is enqueued, and the calling thread does it here. */
+	return run_rows("readers", rows, ARRAY_LENGTH(rows) - (setting.needs & NEED_INLINE ? 7 : 0));
 }
