@@ -359,6 +359,17 @@ def test_C7_a_process_opts_out_of_stream_objects_as_well(bi, cuda, monkeypatch):
     assert named.stream == handle
 
 
+@pytest.mark.needs("second device")
+def test_C7_a_stream_object_of_another_context_is_refused_unless_the_process_opts_out(bi, cuda, second, monkeypatch):
+    handle = second.stream()
+    with pytest.raises(bi.InvalidArrayError, match=r"another CUcontext.*\[C6\]"):
+        imported_with(bi, cuda, handle, stream=Stream(handle))
+    bi._core._close_contexts()
+    monkeypatch.setenv("BI_CAI_SYNC", "0")
+    _, view = imported_with(bi, cuda, handle, stream=Stream(handle))
+    assert view.stream is None
+
+
 def test_C7_a_process_opts_out_when_the_device_is_opened(bi, cuda, monkeypatch):
     handle = cuda.stream()
     opened = bi.buffer_interface(Producer(cuda))

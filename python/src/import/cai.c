@@ -315,6 +315,11 @@ static int find_stream(const struct bi_cai *cai, const struct bip_request *reque
 			return -1;
 	}
 	rc = bip_stream_named("producer_stream", behind ? behind : request->producer_stream, context, out);
+	/* The library refuses such a stream itself, or ignores it if BI_CAI_SYNC is 0. */
+	if (rc && behind && PyErr_ExceptionMatches(PyExc_ValueError)) {
+		PyErr_Clear();
+		rc = 0;
+	}
 	Py_XDECREF(behind);
 	return rc;
 }
