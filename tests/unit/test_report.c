@@ -134,14 +134,6 @@ static void *fill_many_times(void *data)
 	return NULL;
 }
 
-/* Becomes another program on success: valgrind would take what the parent's thread uses for leaks of the child. */
-static int leave_child(int rc)
-{
-	if (!rc)
-		execl("/bin/true", "true", (char *)NULL);
-	return rc ? rc : 1;
-}
-
 /* Each fill adds a record. */
 static int fill_in_child(void *view)
 {
@@ -151,12 +143,7 @@ static int fill_in_child(void *view)
 	alarm(20); /* a child that waits for the lock ends by the signal */
 	for (int i = 0; i < 100 && !rc; i++)
 		rc = bi_fill(view, &byte, NULL, NULL);
-	return leave_child(rc);
-}
-
-static int report_and_leave(void *context)
-{
-	return leave_child(report_in_child(context));
+	return rc;
 }
 
 static void fork_while_a_thread_records(void)
@@ -169,7 +156,7 @@ static void fork_while_a_thread_records(void)
 	assert_int_equal(pthread_create(&thread, NULL, fill_many_times, &filling), 0);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(status_of_child(fill_in_child, view), 0);
-	assert_int_equal(status_of_child(report_and_leave, context), 0);
+	assert_int_equal(status_of_child(report_in_child, context), 0);
 	filling.ends = 1;
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	bi_view_release(filling.view);
@@ -177,10 +164,16 @@ static void fork_while_a_thread_records(void)
 	bi_context_release(context);
 }
 
-/* The thread has the lock of the report at the moment of some of the forks. */
+/*
+ * The thread has the lock of the report at the moment of some of the forks. With AddressSanitizer it may also have the
+ * lock of the allocator, for which the child would wait for ever.
+ */
 static void a_forked_child_records_while_the_parent_does(void **state)
 {
 	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip();
+#endif
 	for (int round = 0; round < 5; round++)
 		fork_while_a_thread_records();
 }
