@@ -119,10 +119,10 @@ static int read_descr(const char *descr, struct bi_dtype *out, char **text, stru
 	if (length > BI__DESCR_JSON_MAX)
 		return bi__fail(err, BI_EDTYPE, "descr has more than %d bytes [B-28]", BI__DESCR_JSON_MAX);
 	if (descr[strspn(descr, " \t\r\n")] != '[')
-		return bi__descr_read_word(descr, length, out, err);
+		return bi__cite(bi__descr_read_word(descr, length, out, err), "B-28", err);
 	rc = bi__descr_translate(descr, length, BI__DESCR_JSON, NULL, &room, err);
 	if (rc)
-		return rc;
+		return bi__cite(rc, "B-28", err);
 	*text = calloc(room + 1, 1);
 	if (!*text)
 		return bi__fail(err, BI_ENOMEM, "no memory for a descr of %zu bytes", room);
@@ -155,7 +155,9 @@ static int read_named_type(const struct bi_exchange *exchange, struct bi_dtype *
 				"type_code is %u, but descr is given, which only type_code %d has [B-26]",
 				exchange->type_code, BI__TYPE_OPAQUE);
 	if (exchange->type_code != BI__TYPE_OPAQUE)
-		return bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits, exchange->type_lanes, out, err);
+		return bi__cite(
+			bi_dtype_from_dlpack(exchange->type_code, exchange->type_bits, exchange->type_lanes, out, err),
+			"B-25", err);
 	if (!exchange->descr)
 		return bi__fail(err, BI_EDTYPE, "type_code is %u and descr is NULL: the type has no name [B-26]",
 				exchange->type_code);
@@ -246,7 +248,7 @@ static int read_layout(const struct bi_exchange *exchange, struct incoming *inco
 	layout->descr = incoming->text;
 	layout->descr_length = incoming->text ? (uint32_t)strlen(incoming->text) : 0;
 	rc = bi__layout_check(layout, err);
-	return rc ? rc : check_reach(exchange, layout, err);
+	return rc ? bi__cite(rc, rc == BI_EINVAL ? "B-15" : "B-16", err) : check_reach(exchange, layout, err);
 }
 
 /*

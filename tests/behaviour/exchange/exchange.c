@@ -358,9 +358,9 @@ static void name_type(struct bi_exchange *x, const char *descr, uint16_t lanes)
 	X(offset_overflow, 0, "", x->offset = UINT64_MAX - 1) \
 	X(start_outside, BI_EBOUNDS, "[B-17]", lay_out(x, low_strides)) \
 	X(stride_outside, BI_EBOUNDS, "[B-17]", lay_out(x, high_strides)) \
-	X(negative_extent, BI_EINVAL, "", x->shape = negative_shape) \
-	X(size_overflow, BI_EOVERFLOW, "", x->shape = huge_shape) \
-	X(stride_overflow, BI_EOVERFLOW, "", x->strides = far_strides) \
+	X(negative_extent, BI_EINVAL, "[B-15]", x->shape = negative_shape) \
+	X(size_overflow, BI_EOVERFLOW, "[B-16]", x->shape = huge_shape) \
+	X(stride_overflow, BI_EOVERFLOW, "[B-16]", x->strides = far_strides) \
 	X(no_shape, BI_EINVAL, "[B-14]", x->shape = NULL) \
 	X(no_strides, BI_EINVAL, "[B-14]", x->strides = NULL) \
 	X(ndim_too_high, BI_EINVAL, "[B-14]", x->ndim = BI_MAX_NDIM + 1) \
@@ -368,14 +368,14 @@ static void name_type(struct bi_exchange *x, const char *descr, uint16_t lanes)
 	X(handle_kind_zero, 0, "", x->handle_kind = 0) \
 	X(cuda_memory, BI_EINVAL, "", (x->handle_kind = BI_HANDLE_CUDA, x->device_type = BI_EXCHANGE_DEVICE_CUDA)) \
 	X(no_handle, 0, "[B-17]", x->handle = 0) \
-	X(type_unknown, BI_EDTYPE, "", x->type_code = 200) \
+	X(type_unknown, BI_EDTYPE, "[B-25]", x->type_code = 200) \
 	X(no_name, BI_EDTYPE, "[B-26]", x->type_code = 3) \
 	X(two_names, BI_EDTYPE, "[B-26]", x->descr = "\">i2\"") \
 	X(descr_of_own_type, BI_EDTYPE, "[B-26]", name_type(x, "\"<i2\"", 2)) \
 	X(descr_of_other_size, BI_EDTYPE, "[B-29]", name_type(x, "\">i4\"", 4)) \
-	X(descr_without_end, BI_EDTYPE, "", name_type(x, "\">i2", 2)) \
-	X(descr_not_utf8, BI_EDTYPE, "", name_type(x, "[[\"\xff\", \"<i2\"]]", 2)) \
-	X(descr_in_python, BI_EDTYPE, "", name_type(x, "[('a', '<i2')]", 2)) \
+	X(descr_without_end, BI_EDTYPE, "[B-28]", name_type(x, "\">i2", 2)) \
+	X(descr_not_utf8, BI_EDTYPE, "[B-28]", name_type(x, "[[\"\xff\", \"<i2\"]]", 2)) \
+	X(descr_in_python, BI_EDTYPE, "[B-28]", name_type(x, "[('a', '<i2')]", 2)) \
 	X(descr_bits_differ, BI_EDTYPE, "[B-26]", (name_type(x, "\">i2\"", 2), x->type_bits = 16)) \
 	X(descr_lanes_differ, BI_EDTYPE, "[B-26]", name_type(x, "\">i2\"", 1)) \
 	X(critical_flag, BI_EUNSUPPORTED, "[B-11]", x->flags |= 2) \
