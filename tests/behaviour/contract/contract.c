@@ -158,6 +158,31 @@ static struct bi_stream *new_stream(struct bi_context *context, unsigned flags)
 	return stream;
 }
 
+static void ignore_release(struct bi_exchange *self)
+{
+	self->release = NULL;
+}
+
+struct bi_exchange exchange_of(const unsigned char bytes[3])
+{
+	static const int64_t shape[] = { 3 }, strides[] = { 1 };
+
+	return (struct bi_exchange){ .version = BI_ABI_VERSION,
+				     .struct_size = sizeof(struct bi_exchange),
+				     .release = ignore_release,
+				     .shape = shape,
+				     .strides = strides,
+				     .handle = (uintptr_t)bytes,
+				     .size = 3,
+				     .device_type = BI_EXCHANGE_DEVICE_CPU,
+				     .item_size = 1,
+				     .type_code = 1,
+				     .type_bits = 8,
+				     .type_lanes = 1,
+				     .ndim = 1,
+				     .handle_kind = BI_HANDLE_HOST };
+}
+
 struct bi_stream *random_stream(const struct bi_memory *memory)
 {
 	struct bi_context *context = bi_memory_is_host(memory) ? fixture.host : bi_memory_context(memory);

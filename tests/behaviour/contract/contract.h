@@ -63,6 +63,9 @@ void cpu_accesses(const void *bytes, size_t nbytes, int writes);
  */
 struct bi_stream *random_stream(const struct bi_memory *memory);
 
+/* Describes three bytes of host memory as an array of uint8. The release does nothing. */
+struct bi_exchange exchange_of(const unsigned char bytes[3]);
+
 /* Groups. Each returns the number of tests that failed. */
 int tables_group(void);
 int copy_group(void);

@@ -178,31 +178,12 @@ static void test_a_description_comes_back(void **state)
 	bi_view_release(again);
 }
 
-static void ignore_release(struct bi_exchange *self)
-{
-	self->release = NULL;
-}
-
 /* Where pointers have 32 bits, a handle of more bits is refused, not cut. */
 static void test_handles_above_the_largest_pointer(void **state)
 {
-	static const int64_t shape[] = { 3 }, strides[] = { 1 };
 	static const char *const names[] = { "handle", "stream", "event" };
-	static char bytes[3];
-	const struct bi_exchange right = { .version = BI_ABI_VERSION,
-					   .struct_size = sizeof(right),
-					   .release = ignore_release,
-					   .shape = shape,
-					   .strides = strides,
-					   .handle = (uintptr_t)bytes,
-					   .size = sizeof(bytes),
-					   .device_type = BI_EXCHANGE_DEVICE_CPU,
-					   .item_size = 1,
-					   .type_code = 1,
-					   .type_bits = 8,
-					   .type_lanes = 1,
-					   .ndim = 1,
-					   .handle_kind = BI_HANDLE_HOST };
+	static const unsigned char bytes[3];
+	const struct bi_exchange right = exchange_of(bytes);
 	struct bi_exchange exchange = right;
 	struct bi_view *view;
 

@@ -698,36 +698,17 @@ static void test_default_streams(void **state)
 	}
 }
 
-static void ignore_release(struct bi_exchange *self)
-{
-	self->release = NULL;
-}
-
 /* Each context has a legacy default stream, and host memory does not name its context. */
 static void test_default_stream_of_host_memory(void **state)
 {
-	static const int64_t shape[] = { 3 }, strides[] = { 1 };
-	static char bytes[3];
-	struct bi_exchange exchange = { .version = BI_ABI_VERSION,
-					.struct_size = sizeof(exchange),
-					.release = ignore_release,
-					.shape = shape,
-					.strides = strides,
-					.handle = (uintptr_t)bytes,
-					.size = sizeof(bytes),
-					.stream = 1,
-					.device_type = BI_EXCHANGE_DEVICE_CPU,
-					.item_size = 1,
-					.type_code = 1,
-					.type_bits = 8,
-					.type_lanes = 1,
-					.ndim = 1,
-					.handle_kind = BI_HANDLE_HOST,
-					.order_kind = BI_ORDER_CUDA };
+	static const unsigned char bytes[3];
+	struct bi_exchange exchange = exchange_of(bytes);
 	struct bi_view *view;
 
 	(void)state;
 	skip_unless_cuda();
+	exchange.stream = 1;
+	exchange.order_kind = BI_ORDER_CUDA;
 	REFUSED_FOR(BI_EINVAL, "[B-33]", bi_view_import(fixture.context, &exchange, 0, &view, &error));
 	OK(bi_view_import(fixture.context, &exchange, BI_IMPORT_UNORDERED, &view, &error));
 	bi_view_release(view);
