@@ -143,7 +143,12 @@ static int fill_in_child(void *view)
 	alarm(20); /* a child that waits for the lock ends by the signal */
 	for (int i = 0; i < 100 && !rc; i++)
 		rc = bi_fill(view, &byte, NULL, NULL);
-	return rc;
+	return leave_child(rc);
+}
+
+static int report_and_leave(void *context)
+{
+	return leave_child(report_in_child(context));
 }
 
 static void fork_while_a_thread_records(void)
@@ -156,7 +161,7 @@ static void fork_while_a_thread_records(void)
 	assert_int_equal(pthread_create(&thread, NULL, fill_many_times, &filling), 0);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(status_of_child(fill_in_child, view), 0);
-	assert_int_equal(status_of_child(report_in_child, context), 0);
+	assert_int_equal(status_of_child(report_and_leave, context), 0);
 	filling.ends = 1;
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	bi_view_release(filling.view);
