@@ -78,8 +78,8 @@ static PyObject *find_structured(const Py_buffer *buffer)
 }
 
 /*
- * Refuses a structure of ctypes with bit fields. The format lists each of them as an integer, and the size of all
- * fields may be right by chance.
+ * Refuses a structure of ctypes with bit fields. The format lists each of them as an integer. The size of all fields is
+ * right by chance, or wrong.
  */
 static int check_bit_fields(PyObject *exporter)
 {
@@ -114,10 +114,10 @@ static int read_type_of_buffer(const Py_buffer *buffer, struct bi_dtype *out, Py
 	int rc;
 
 	/* The formats that NumPy writes lack the padding at the end of a structure. */
-	if (!exporter || !bip_is_ndarray(Py_TYPE(exporter))) {
-		rc = bip_format_read(buffer->format, buffer->itemsize, out, descr);
-		return rc || !exporter ? rc : check_bit_fields(exporter);
-	}
+	if (!exporter || !bip_is_ndarray(Py_TYPE(exporter)))
+		return exporter && check_bit_fields(exporter)
+			       ? -1
+			       : bip_format_read(buffer->format, buffer->itemsize, out, descr);
 	dtype = PyObject_GetAttr(exporter, bip_name.dtype);
 	rc = dtype ? read_dtype(dtype, buffer->itemsize, out, descr) : -1;
 	Py_XDECREF(dtype);
