@@ -87,7 +87,7 @@ static int refuse_unknown(bi__cu_pointer pointer, struct bi_error *err)
 	return bi__fail(err, BI_EINVAL, "0x%llx is not memory that CUDA knows [C15]", pointer);
 }
 
-/* Returns true for managed, pinned and registered memory. Every device can access it, but see check_reach. */
+/* Returns true for managed, pinned and registered memory. Every device can access it, but see find_address. */
 static int is_shared(const struct facts *facts)
 {
 	return facts->is_managed || facts->type == BI__CU_MEMORY_HOST;
@@ -221,29 +221,30 @@ static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size
 }
 
 /*
- * Checks that this context has an address for pinned memory of another context. There may be none if the memory is not
- * portable.
+ * Sets *address to the device's address of pinned or registered memory. It may differ from the address for the CPU if
+ * the memory was registered or is write-combined. There may be none in this context if the memory belongs to another
+ * context and is not portable.
  */
-static int check_reach(const struct bi__cuda *cuda, bi__cu_pointer pointer, const struct facts *facts,
-		       struct bi_error *err)
+static int find_address(const struct bi__cuda *cuda, bi__cu_pointer pointer, size_t nbytes, const struct facts *facts,
+			uintptr_t *address, struct bi_error *err)
 {
-	bi__cu_pointer device = 0;
+	bi__cu_pointer first = 0, last = 0;
 	struct bi__cuda_scope scope;
-	int rc;
+	int rc = bi__cuda_enter(cuda->context, &scope, err);
 
-	if (facts->type != BI__CU_MEMORY_HOST || facts->is_managed || !facts->context ||
-	    facts->context == cuda->context || facts->context == cuda->owner)
-		return BI_OK;
-	rc = bi__cuda_enter(cuda->context, &scope, err);
 	if (!rc)
-		rc = bi__cuda_reach((const void *)(uintptr_t)pointer, 1, &device, err);
+		rc = bi__cuda_reach((const void *)(uintptr_t)pointer, 1, &first, err);
+	if (!rc)
+		rc = bi__cuda_reach((const void *)(uintptr_t)(pointer + nbytes - 1), 1, &last, err);
 	bi__cuda_leave(&scope);
-	if (rc || device)
+	*address = (uintptr_t)first;
+	if (rc || (first && last == first + nbytes - 1))
 		return rc;
 	return bi__fail(err, BI_EINVAL,
-			"the pinned memory at 0x%llx is not portable: cuda:%d has no address for memory of another "
-			"CUcontext (cuda:%d) [C15]",
-			pointer, cuda->ordinal, facts->ordinal);
+			"cuda:%d has no address for the %zu bytes of pinned memory at 0x%llx: they were not allocated "
+			"or registered in one piece, or belong to another CUcontext (cuda:%d) and are not portable "
+			"[C15]",
+			cuda->ordinal, nbytes, pointer, facts->ordinal);
 }
 
 static int describe_adopted(struct bi__cuda *cuda, bi__cu_pointer pointer, struct bi__block *block,
@@ -258,8 +259,6 @@ static int describe_adopted(struct bi__cuda *cuda, bi__cu_pointer pointer, struc
 		rc = check_place(cuda, pointer, &facts, err);
 	if (!rc)
 		rc = check_range(cuda, pointer, block->nbytes, &facts, err);
-	if (!rc)
-		rc = check_reach(cuda, pointer, &facts, err);
 	if (rc)
 		return rc;
 	if (facts.is_managed) {
@@ -268,8 +267,9 @@ static int describe_adopted(struct bi__cuda *cuda, bi__cu_pointer pointer, struc
 	} else if (facts.type == BI__CU_MEMORY_HOST) {
 		block->cookie = BI__CUDA_ADOPTED_HOST;
 		block->host = facts.host;
+		rc = find_address(cuda, pointer, block->nbytes, &facts, &block->handle, err);
 	}
-	return BI_OK;
+	return rc;
 }
 
 int bi__cuda_adopt(struct bi__device_state *device, const struct bi_foreign *foreign, struct bi__block *block,

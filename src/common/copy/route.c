@@ -16,12 +16,15 @@ struct route {
 	enum bi_memory_kind memory; /* TWO_STEP: kind of memory of the new array */
 };
 
-/* Returns the address of byte 0 of the memory, or 0 if its handle is an object without address. */
+/*
+ * Returns the address of byte 0 of the memory: the one for the CPU if there is one, because devices may have another
+ * for the same byte. Returns 0 if there is none, and the handle is an object without address.
+ */
 static uintptr_t address_of(const struct bi_memory *memory)
 {
 	const struct bi__block *block = &memory->block;
 
-	if (memory->backend->cpu_addressable)
+	if (memory->backend->cpu_addressable || block->host)
 		return (uintptr_t)block->host;
 	return memory->backend->exported[memory->block.memory].form == BI__FORM_OBJECT ? 0
 										       : block->handle + block->origin;

@@ -741,6 +741,61 @@ static void registered_apart_is_refused(void **state)
 	free(bytes);
 }
 
+/* Kernels get the address for devices; the library's own host functions, and copies of the host, that for the CPU. */
+static void registered_elsewhere_is_used_at_both_addresses(void **state)
+{
+	const struct bi_index back = { BI_INDEX_SLICE, BI_OMITTED, BI_OMITTED, -1 };
+	const int turn[] = { 1, 0 };
+	unsigned char *bytes = aligned_alloc(BYTES, BYTES);
+	struct bi_foreign foreign = BI_FOREIGN_INIT;
+	struct bi_memory *memory;
+	struct bi_view *view, *turned, *device = on_device(), *host = on_host(bytes);
+	struct bi_cai cai;
+	bi__cu_pointer address;
+
+	(void)state;
+	cuda_sim()->behave("registered_elsewhere");
+	enter();
+	DID(MemHostRegister(bytes, BYTES, 0));
+	DID(MemHostGetDevicePointer(&address, bytes, 0));
+	leave();
+	foreign.kind = BI_HANDLE_CUDA;
+	foreign.nbytes = BYTES;
+	for (unsigned char i = 0; i < 2; i++) {
+		foreign.handle = i ? (uintptr_t)address : (uintptr_t)bytes;
+		OK(bi_memory_wrap(fixture.context, &foreign, &memory, &error));
+		view = view_of(memory);
+		assert_ptr_equal(bi_view_host_pointer(view), bytes);
+		fill(view, i, NULL); /* a memset */
+		assert_holds(view, i);
+		OK(bi_view_permute(view, turn, &turned, &error));
+		fill(device, (unsigned char)(7 + i), NULL);
+		OK(bi_copy(turned, device, NULL, &error)); /* a kernel */
+		assert_holds(view, (unsigned char)(7 + i));
+		fill(device, 0, NULL);
+		OK(bi_copy(device, turned, NULL, &error));
+		assert_holds(device, (unsigned char)(7 + i));
+		OK(bi_cai_export(view, 3, 0, &cai, &error));
+		assert_int_equal(cai.data, address);
+		bi_view_release(turned);
+		for (int k = 0; k < BYTES; k++)
+			bytes[k] = (unsigned char)(k / 64);
+		OK(bi_view_index_axis(host, 0, back, &turned, &error));
+		OK(bi_copy(view, turned, NULL, &error)); /* the two share their bytes */
+		OK(bi_view_synchronize(view, &error));
+		for (int k = 0; k < BYTES; k++)
+			assert_int_equal(bytes[k], 63 - k / 64);
+		bi_view_release(turned);
+		bi_view_release(view);
+	}
+	bi_view_release(host);
+	bi_view_release(device);
+	enter();
+	DID(MemHostUnregister(bytes));
+	leave();
+	free(bytes);
+}
+
 static void *open_word_soon(void *word)
 {
 	const struct timespec moment = { 0, 10000000 };
@@ -818,6 +873,7 @@ int main(int argc, char **argv)
 		TEST(partly_registered_memory_is_copied),
 		TEST(far_pools_pinned_memory_of_another_device),
 		TEST(registered_apart_is_refused),
+		TEST(registered_elsewhere_is_used_at_both_addresses),
 		TEST(work_lost_close_waits_for_a_copy_to_another_device),
 	};
 

@@ -70,6 +70,12 @@ static void normalise(struct half *half)
 
 static const char *const verbs[] = { "reads", "writes" };
 
+/* Returns true if a kernel uses registered memory at the address for the CPU, and devices have another one. */
+static int is_wrong_address(const struct allocation *allocation, uint64_t address, enum action_kind kind)
+{
+	return (kind == ACTION_LAUNCH || kind == ACTION_SET) && address != device_address(allocation, address);
+}
+
 /* Returns NULL if the device may access the memory, or the reason why not. */
 static const char *obstacle(const struct allocation *allocation, const struct context *context, enum action_kind kind,
 			    int writes)
@@ -150,18 +156,27 @@ static void append(struct half *half, struct allocation *owner, struct extent ex
 static bi__cu_result resolve_range(struct half *half, struct range range, int writes, const struct context *context,
 				   enum action_kind kind)
 {
+	uint64_t shift = range.start - host_address(range.start);
 	struct allocation *allocation = NULL;
 	bi__cu_result code = BI__CU_SUCCESS;
 
+	range.start -= shift;
+	range.end -= shift;
 	while (!code && range.start < range.end) {
 		const struct allocation *before = allocation;
 		uint64_t end = range.end;
 		struct extent extent;
+		char text[128];
 
 		if (!allocation || range.start - allocation->start >= allocation->nbytes)
 			allocation = memory_at(range.start);
 		if (!allocation)
 			return unknown(range, writes, kind, before);
+		if (is_wrong_address(allocation, range.start + shift, kind)) {
+			report(REPORT_UNREACHABLE, "%s %s at the address for the CPU", verbs[writes],
+			       memory_name(allocation, text));
+			return BI__CU_ERROR_INVALID_VALUE;
+		}
 		if (end > allocation->start + allocation->nbytes)
 			end = allocation->start + allocation->nbytes;
 		extent =

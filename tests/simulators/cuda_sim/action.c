@@ -4,6 +4,9 @@
 #include "memory.h"
 #include "work.h"
 
+/* Of a kernel: more than user_kernels.c admits. */
+#define MOST_ARGUMENTS 80
+
 void action_retain(const struct action *action)
 {
 	if (action->kind == ACTION_LAUNCH)
@@ -79,12 +82,29 @@ static void run_set(char *bytes, size_t count, unsigned size, unsigned value)
 		memcpy(bytes + i * size, size == 2 ? (const void *)&half : (const void *)&value, size);
 }
 
+/* Copies the arguments of a kernel, with host_address of each that may be an address. */
+static void load_arguments(const struct launch *launch, void **pointers, uint64_t *addresses)
+{
+	for (size_t i = 0; i < launch->kernel->argument_count; i++) {
+		pointers[i] = launch->arguments->pointers[i];
+		if (launch->kernel->argument_sizes[i] != sizeof(*addresses))
+			continue;
+		memcpy(&addresses[i], pointers[i], sizeof(*addresses));
+		addresses[i] = host_address(addresses[i]);
+		pointers[i] = &addresses[i];
+	}
+}
+
 /* Kernels use the addresses of callers. Only the memory that the footprint names is accessible meanwhile. */
 static void run_launch(const struct launch *launch, struct allocation *const *touched, size_t count)
 {
+	void *pointers[MOST_ARGUMENTS];
+	uint64_t addresses[MOST_ARGUMENTS];
+
+	load_arguments(launch, pointers, addresses);
 	for (size_t i = 0; i < count; i++)
 		arena_open(touched[i]->pages);
-	launch->kernel->run(launch->arguments->pointers, launch->grid, launch->block, random_next());
+	launch->kernel->run(pointers, launch->grid, launch->block, random_next());
 	for (size_t i = 0; i < count; i++)
 		arena_close(touched[i]->pages);
 }

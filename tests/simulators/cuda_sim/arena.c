@@ -99,11 +99,26 @@ struct pages arena_take(struct arena *arena, size_t nbytes)
 	return pages;
 }
 
+/* No address of a process has such a first byte. */
+#define FOR_DEVICES ((uint64_t)1 << 56)
+
+uint64_t device_address(const struct allocation *allocation, uint64_t address)
+{
+	int has_own = switched(SWITCH_registered_elsewhere) && allocation->kind == MEMORY_REGISTERED;
+
+	return has_own ? address | FOR_DEVICES : address;
+}
+
+uint64_t host_address(uint64_t address)
+{
+	return switched(SWITCH_registered_elsewhere) && address >> 56 == 1 ? address ^ FOR_DEVICES : address;
+}
+
 char *bytes_at(uint64_t address)
 {
 	const struct arena *arena = arena_at(address);
 
-	return arena ? arena->bytes + (address - (uintptr_t)arena->seen) : (char *)(uintptr_t)address;
+	return arena ? arena->bytes + (address - (uintptr_t)arena->seen) : (char *)(uintptr_t)host_address(address);
 }
 
 void arena_open(struct pages pages)

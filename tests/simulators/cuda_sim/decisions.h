@@ -99,6 +99,8 @@ enum {
 	  "not documented; seen: fwyzard nvidia_bug_3446335, DALI 6121, CUDA.jl 1176") \
 	X(registered_apart, "registered memory that is not portable has no device pointer in another context", \
 	  "documented: it is not pinned memory for other contexts; the answer is not documented") \
+	X(registered_elsewhere, "devices have registered memory at other addresses than the CPU has", \
+	  "documented: CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM is 0; seen: sglang 40232 (WSL2), CUDA.jl 1342") \
 	X(work_lost, "cuMemFreeHost and cuModuleUnload do not wait, and pending work goes with its context", \
 	  "documented: the last release of a primary context resets it, and a reset is immediate; the rest is not")
 

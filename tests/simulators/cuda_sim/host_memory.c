@@ -132,14 +132,13 @@ bi__cu_result cuMemHostUnregister(void *pointer)
 	return leave(code ? code : unregister_host((uintptr_t)pointer));
 }
 
-/* Addresses are the same on both sides. */
 static bi__cu_result device_pointer(bi__cu_pointer *device, const void *host, unsigned flags)
 {
 	const struct allocation *allocation = memory_at((uintptr_t)host);
 
 	if (!device || flags || !allocation || allocation->is_freed || !is_host_memory(allocation))
 		return BI__CU_ERROR_INVALID_VALUE;
-	*device = (uintptr_t)host;
+	*device = device_address(allocation, (uintptr_t)host);
 	return BI__CU_SUCCESS;
 }
 

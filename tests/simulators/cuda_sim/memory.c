@@ -145,7 +145,7 @@ struct allocation *memory_near(uint64_t address)
 
 struct allocation *memory_at(uint64_t address)
 {
-	struct allocation *allocation = memory_near(address);
+	struct allocation *allocation = memory_near(address = host_address(address));
 
 	return allocation && address - allocation->start < allocation->nbytes ? allocation : NULL;
 }

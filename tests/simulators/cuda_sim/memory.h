@@ -67,6 +67,12 @@ struct arena *arena_of_host(void);
 struct arena *arena_at(uint64_t address);
 /* Takes pages for `nbytes` bytes, and an unused page behind them. Returns no pages if too few addresses are left. */
 struct pages arena_take(struct arena *arena, size_t nbytes);
+/*
+ * Under registered_elsewhere, registered memory has a second address, at which devices access it: device_address.
+ * host_address returns the address for the CPU. All other addresses are returned unchanged.
+ */
+uint64_t device_address(const struct allocation *allocation, uint64_t address);
+uint64_t host_address(uint64_t address);
 /* Returns the address at which the simulator accesses the byte. */
 char *bytes_at(uint64_t address);
 /* Permit and forbid accesses at the addresses that callers get. */
@@ -86,7 +92,7 @@ struct pages memory_take(struct arena *arena, size_t nbytes);
 /* Adds an allocation. Takes ownership of `writer`: the allocation as an operation, or NULL. */
 struct allocation *memory_add(enum memory_kind kind, int device, struct context *context, uint64_t start, size_t nbytes,
 			      struct pages pages, struct stamp *writer);
-/* Returns the allocation that contains the byte, also a freed one, or NULL. */
+/* Returns the allocation that contains the byte, also a freed one, or NULL. The address may be that for devices. */
 struct allocation *memory_at(uint64_t address);
 /*
  * Returns the last allocation that starts at or before the address, if its pages or the unused page behind contain it.

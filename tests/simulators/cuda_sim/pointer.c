@@ -48,10 +48,13 @@ static unsigned type_of(const struct allocation *a)
 	return is_host_memory(a) ? BI__CU_MEMORY_HOST : BI__CU_MEMORY_DEVICE;
 }
 
-/* The range of mapped memory (cuMemMap) is the reserved range, also for a reserved address that is not mapped. */
+/*
+ * The range of mapped memory (cuMemMap) is the reserved range, also for a reserved address that is not mapped. The
+ * start is an address for devices if the pointer is one.
+ */
 static void find_range(const struct allocation *a, uint64_t pointer, uint64_t *start, size_t *nbytes)
 {
-	*start = a ? a->start : 0;
+	*start = a ? a->start + (pointer - host_address(pointer)) : 0;
 	*nbytes = a ? a->nbytes : 0;
 	if (!a || a->kind == MEMORY_MAPPED)
 		is_reserved(pointer, start, nbytes);
@@ -90,10 +93,12 @@ static void answer(const struct allocation *a, uint64_t pointer, unsigned what, 
 		*(unsigned *)value = type_of(a);
 		break;
 	case BI__CU_POINTER_DEVICE_POINTER:
-		*(bi__cu_pointer *)value = (a && !is_kept_apart(a)) || is_pageable_for_device(pointer) ? pointer : 0;
+		*(bi__cu_pointer *)value = a && !is_kept_apart(a)            ? device_address(a, pointer)
+					   : is_pageable_for_device(pointer) ? pointer
+									     : 0;
 		break;
 	case BI__CU_POINTER_HOST_POINTER:
-		*(bi__cu_pointer *)value = has_host_pointer(a, pointer) ? pointer : 0;
+		*(bi__cu_pointer *)value = has_host_pointer(a, pointer) ? host_address(pointer) : 0;
 		break;
 	case BI__CU_POINTER_IS_MANAGED:
 		*(unsigned *)value = a && a->kind == MEMORY_MANAGED;
@@ -190,7 +195,7 @@ static bi__cu_result get_range(bi__cu_pointer *base, size_t *nbytes, uint64_t po
 
 	if (!allocation)
 		return (bi__cu_result)DECIDED_RANGE_OF_UNKNOWN;
-	start = allocation->start;
+	start = allocation->start + (pointer - host_address(pointer));
 	size = allocation->nbytes;
 	if (switched(SWITCH_mapped_ranges))
 		find_range(allocation, pointer, &start, &size);
