@@ -17,14 +17,14 @@ find_path(BI_CUDA_INCLUDE_DIR cuda.h
     PATHS ${PROJECT_SOURCE_DIR}/build/cuda-toolkit/include)
 if(NOT BI_CUDA_INCLUDE_DIR)
     message(FATAL_ERROR "cuda.h was not found. Get it with scripts/fetch-cuda (from PyPI, into "
-        "build/cuda-toolkit), install a CUDA toolkit (Debian: nvidia-cuda-dev), name its folder with "
+        "build/cuda-toolkit), install a CUDA toolkit, name its folder with "
         "-DBI_CUDA_INCLUDE_DIR=..., or configure with -DBI_TESTS=OFF.")
 endif()
 
 file(STRINGS ${BI_CUDA_INCLUDE_DIR}/cuda.h line REGEX "^#define CUDA_VERSION +[0-9]+")
 string(REGEX MATCH "[0-9]+" BI_CUDA_HEADER_VERSION "${line}")
-if(NOT BI_CUDA_HEADER_VERSION OR BI_CUDA_HEADER_VERSION LESS 11020)
-    message(FATAL_ERROR "${BI_CUDA_INCLUDE_DIR}/cuda.h is no CUDA header of release 11.2 or later "
+if(NOT BI_CUDA_HEADER_VERSION OR BI_CUDA_HEADER_VERSION LESS 13000)
+    message(FATAL_ERROR "${BI_CUDA_INCLUDE_DIR}/cuda.h is no CUDA header of release 13.0 or later "
         "(\"${line}\"). Name the folder of another with -DBI_CUDA_INCLUDE_DIR=...")
 endif()
 message(STATUS "cuda.h ${BI_CUDA_HEADER_VERSION}: ${BI_CUDA_INCLUDE_DIR}")

@@ -26,6 +26,7 @@
 /* Attributes of a device: X(member, name in types.h without BI__CU_DEVICE_). */
 #define BI__CUDA_FACTS(X) \
 	X(unified_addressing, UNIFIED_ADDRESSING) \
+	X(compute_mode, COMPUTE_MODE) \
 	X(integrated, INTEGRATED) \
 	X(managed_memory, MANAGED_MEMORY) \
 	X(concurrent_managed_access, CONCURRENT_MANAGED_ACCESS) \

@@ -22,7 +22,7 @@ static int query_attribute(bi__cu_device device, struct bi__cuda_facts *facts, s
 	return bi__cu_check(code, "cuDeviceGetAttribute", err);
 }
 
-/* Reads the handle and the attributes of a device. Returns BI_ENODEVICE without unified addressing. */
+/* Reads the handle and the attributes of a device. Returns BI_ENODEVICE for a device that cannot be used. */
 static int find_device(int ordinal, bi__cu_device *device, struct bi__cuda_facts *facts, struct bi_error *err)
 {
 	int rc = bi__cu_check(bi__cu->DeviceGet(device, ordinal), "cuDeviceGet", err);
@@ -31,6 +31,12 @@ static int find_device(int ordinal, bi__cu_device *device, struct bi__cuda_facts
 		rc = query_attribute(*device, facts, err);
 	if (!rc && !facts->unified_addressing)
 		rc = bi__fail(err, BI_ENODEVICE, "cuda:%d does not share its addresses with the host", ordinal);
+	if (!rc && facts->compute_mode == BI__CU_COMPUTE_PROHIBITED)
+		rc = bi__fail(
+			err, BI_ENODEVICE,
+			"the compute mode of cuda:%d is \"prohibited\", so no context can be opened: nvidia-smi -c 0 "
+			"permits contexts",
+			ordinal);
 	return rc;
 }
 

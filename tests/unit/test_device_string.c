@@ -59,6 +59,29 @@ static void a_message_lists_as_many_devices_as_it_has_space_for(void **state)
 	assert_int_equal(status_of_child(refuse_with_many_devices, NULL), 0);
 }
 
+/* Device 0 permits no context. */
+static int refuse_a_prohibited_device(void *unused)
+{
+	struct bi__choice choice;
+	int is_second;
+
+	(void)unused;
+	setenv("CUDA_SIM_PROHIBITED", "1", 1);
+	if (bi__device_string_choose("cuda", &choice, &error))
+		return 1;
+	is_second = strcmp(choice.devices[0].spec, "cuda:1") == 0;
+	bi__choice_free(&choice);
+	if (!is_second || bi__device_string_choose("cuda:0", &choice, &error) != BI_ENODEVICE)
+		return 2;
+	return strstr(error.message, "compute mode of cuda:0 is \"prohibited\"") ? 0 : 3;
+}
+
+static void a_device_that_permits_no_context_is_not_usable(void **state)
+{
+	(void)state;
+	assert_int_equal(status_of_child(refuse_a_prohibited_device, NULL), 0);
+}
+
 static void the_environment_is_the_default(void **state)
 {
 	(void)state;
@@ -148,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		/* Before the process uses a driver, because its child has another one. */
 		cmocka_unit_test(a_message_lists_as_many_devices_as_it_has_space_for),
+		cmocka_unit_test(a_device_that_permits_no_context_is_not_usable),
 		cmocka_unit_test(strings_name_devices),
 		cmocka_unit_test(the_environment_is_the_default),
 		cmocka_unit_test(what_fits_nothing_is_refused_with_the_reason),

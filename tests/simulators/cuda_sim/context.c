@@ -182,6 +182,8 @@ static bi__cu_result retain(bi__cu_context *out, int device)
 		return BI__CU_ERROR_INVALID_VALUE;
 	if (!is_device(device))
 		return BI__CU_ERROR_INVALID_DEVICE;
+	if (!primaries[device].retained && sim.options.prohibited >> device & 1)
+		return BI__CU_ERROR_UNKNOWN;
 	if (!primaries[device].retained++ || primaries[device].context->is_destroyed)
 		primaries[device].context = create(device, primaries[device].context);
 	*out = primaries[device].context->handle;

@@ -36,11 +36,12 @@ struct cuda_sim_options {
 	int fail_code; /* with this code; 0: CUDA_ERROR_UNKNOWN, for allocations CUDA_ERROR_OUT_OF_MEMORY */
 	uint64_t drop_wait; /* the n-th cuStreamWaitEvent is accepted and ignored, and calls that wait only
 			       sometimes (the switches *_waits, cuModuleLoadData) do not wait; 0: none */
+	unsigned prohibited; /* bits 1 << number of a device whose compute mode is CU_COMPUTEMODE_PROHIBITED */
 };
 
 /*
  * Environment variables with the same options, for the first run and for cuda_sim_begin(NULL): CUDA_SIM_SEED, _DEVICES,
- * _VERSION, _POOLS, _CAPABILITY, _CONCURRENT_MANAGED, _PEER, _EAGER, _FAIL ("n" or "n:code"), _DROP_WAIT.
+ * _VERSION, _POOLS, _CAPABILITY, _CONCURRENT_MANAGED, _PEER, _EAGER, _FAIL ("n" or "n:code"), _DROP_WAIT, _PROHIBITED.
  * CUDA_SIM_EXIT=1: the process ends a run at exit and exits with 97 if there were reports, which are written to stderr.
  *
  * CUDA_SIM_SWITCHES names behaviours that no document fixes, and that the driver may have: names of SIM_SWITCHES
@@ -48,7 +49,7 @@ struct cuda_sim_options {
  */
 #define CUDA_SIM_OPTIONS_INIT \
 	{ \
-		1, 2, 12040, 1, 80, 1, 1, 0, 0, 0, 0 \
+		1, 2, 12040, 1, 80, 1, 1, 0, 0, 0, 0, 0 \
 	}
 
 /* Counters since the run began. */

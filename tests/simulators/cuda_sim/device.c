@@ -154,6 +154,7 @@ bi__cu_result cuDeviceTotalMem_v2(size_t *nbytes, bi__cu_device device)
 	X(16, 8) /* multiprocessors */ \
 	X(BI__CU_DEVICE_INTEGRATED, 0) \
 	X(19, 1) /* host memory can be mapped */ \
+	X(BI__CU_DEVICE_COMPUTE_MODE, sim.options.prohibited >> device & 1 ? BI__CU_COMPUTE_PROHIBITED : 0) \
 	X(31, 1) /* concurrent kernels */ \
 	X(40, 2) /* copy engines */ \
 	X(BI__CU_DEVICE_UNIFIED_ADDRESSING, 1) \

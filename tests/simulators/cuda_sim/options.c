@@ -15,7 +15,8 @@
 	X(peer, "CUDA_SIM_PEER", int) \
 	X(eager, "CUDA_SIM_EAGER", int) \
 	X(fail_call, "CUDA_SIM_FAIL", uint64_t) \
-	X(drop_wait, "CUDA_SIM_DROP_WAIT", uint64_t)
+	X(drop_wait, "CUDA_SIM_DROP_WAIT", uint64_t) \
+	X(prohibited, "CUDA_SIM_PROHIBITED", unsigned)
 
 /* Takes the number at the start of the variable; returns what follows it, or NULL if the variable is not set. */
 static const char *number(const char *variable, unsigned long long *value)
