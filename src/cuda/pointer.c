@@ -49,10 +49,16 @@ static int query_in_context(const struct bi__cuda *cuda, bi__cu_pointer pointer,
 	return rc;
 }
 
+/* Returns true if all bytes from `at` on are in the range. */
+static int is_within(bi__cu_pointer at, size_t nbytes, bi__cu_pointer start, size_t size)
+{
+	return at >= start && at - start <= size && nbytes <= size - (size_t)(at - start);
+}
+
 /*
- * All bytes must be in the range that the driver reports. If it reports none, the last byte must have a type, and a
- * device address nbytes - 1 after that of the first. Memory without a type is pageable, although some devices have an
- * address for it.
+ * All bytes must be in the range that the driver reports, in addresses of the CPU or of the device. If it reports none,
+ * the last byte must have a type, and a device address nbytes - 1 after that of the first. Memory without a type is
+ * pageable, although some devices have an address for it.
  */
 int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err)
 {
@@ -71,7 +77,7 @@ int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, stru
 	if (rc || !*device)
 		return rc;
 	if (size) {
-		if (first < start || first - start > size || nbytes > size - (size_t)(first - start))
+		if (!is_within(first, nbytes, start, size) && !is_within(*device, nbytes, start, size))
 			*device = 0;
 		return BI_OK;
 	}
@@ -139,8 +145,7 @@ static int is_not_found(bi__cu_result code)
  */
 static int has_whole_range(bi__cu_pointer pointer, size_t nbytes, const struct facts *facts)
 {
-	return facts->context && pointer >= facts->start && pointer - facts->start <= facts->nbytes &&
-	       nbytes <= facts->nbytes - (size_t)(pointer - facts->start);
+	return facts->context && is_within(pointer, nbytes, facts->start, facts->nbytes);
 }
 
 /*

@@ -50,11 +50,12 @@ static unsigned type_of(const struct allocation *a)
 
 /*
  * The range of mapped memory (cuMemMap) is the reserved range, also for a reserved address that is not mapped. The
- * start is an address for devices if the pointer is one.
+ * start is an address for devices, also if the pointer is that for the CPU: "for the allocation referenced by the
+ * device pointer".
  */
 static void find_range(const struct allocation *a, uint64_t pointer, uint64_t *start, size_t *nbytes)
 {
-	*start = a ? a->start + (pointer - host_address(pointer)) : 0;
+	*start = a ? device_address(a, a->start) : 0;
 	*nbytes = a ? a->nbytes : 0;
 	if (!a || a->kind == MEMORY_MAPPED)
 		is_reserved(pointer, start, nbytes);
@@ -195,7 +196,7 @@ static bi__cu_result get_range(bi__cu_pointer *base, size_t *nbytes, uint64_t po
 
 	if (!allocation)
 		return (bi__cu_result)DECIDED_RANGE_OF_UNKNOWN;
-	start = allocation->start + (pointer - host_address(pointer));
+	start = device_address(allocation, allocation->start);
 	size = allocation->nbytes;
 	if (switched(SWITCH_mapped_ranges))
 		find_range(allocation, pointer, &start, &size);
