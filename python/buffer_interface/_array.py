@@ -66,6 +66,18 @@ def check_bit_fields(kind):
         check_bit_fields(inner)
 
 
+def check_fields(dtype):
+    """Raises UnsupportedTypeError for a field of another package's type, such as bfloat16, which NumPy's descr misnames."""
+    for name in dtype.names:
+        field = dtype[name].base
+        if field.names is not None:
+            check_fields(field)
+        elif field.isbuiltin == 2:
+            raise UnsupportedTypeError(
+                f"field {name!r} of a structure has the type {field.name}, which only a whole array can have: x[{name!r}] is one"
+            )
+
+
 def _ndarray_of(module, array):
     """Returns the array without a copy.
 

@@ -198,7 +198,7 @@ int bi_dlpack_export_unversioned(const struct bi_view *view, uint64_t flags, str
 		return rc;
 	if (view->flags & BI_VIEW_READONLY && !(flags & BI_DL_READONLY))
 		return bi__fail(err, BI_EREADONLY,
-				"the view is read-only, which a tensor without version cannot say [D3]");
+				"the view is read-only, which a tensor without version cannot say: export a copy [D3]");
 	rc = bi_dlpack_describe(view, &tensor, err);
 	if (rc)
 		return rc;

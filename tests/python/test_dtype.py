@@ -123,6 +123,30 @@ def test_dtype_structured_is_read_and_given_back(bi, dtype):
     assert array.descr == dtype.descr
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "float4_e2m1fn", "int4"])
+@pytest.mark.parametrize("wrap", [lambda field: field, lambda field: (field, (2,)), lambda field: [("inner", field)]])
+def test_a_field_of_a_type_that_numpy_misnames_is_refused_by_name(bi, name, wrap):
+    """NumPy's descr gives a bfloat16 the typestr '<V2', and a float8_e5m2 '<f1'."""
+    dtype = np.dtype([("x", "<f4"), ("weight", wrap(getattr(ml_dtypes, name)))])
+    array = np.ones(2, [("x", "<f4"), ("weight", getattr(ml_dtypes, name))])
+    for refused in (lambda: bi.buffer_interface(np.zeros(2, dtype)), lambda: bi.empty(2, dtype, device="host"),
+                    lambda: read(bi, dtype)):  # fmt: skip
+        with pytest.raises(bi.UnsupportedTypeError, match=f"field '(weight|inner)' .* {name}"):
+            refused()
+    if name != "int4":
+        assert bi.buffer_interface(array["weight"]).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("typestr, words", [("M8[s]", "dates .* int64"), ("m8[s]", "time .* int64"), ("O", "objects"),
+                                            ("g", "no type")])  # fmt: skip
+def test_a_field_of_an_unsupported_type_is_no_wrong_description(bi, typestr, words):
+    dtype = np.dtype([("x", "<f4"), ("y", typestr)])
+    for refused in (lambda: bi.buffer_interface(np.zeros(2, dtype)), lambda: bi.empty(2, dtype, device="host"),
+                    lambda: bi.empty(2, dtype.descr, device="host")):  # fmt: skip
+        with pytest.raises(bi.UnsupportedTypeError, match=words):
+            refused()
+
+
 def test_strings_and_integers_of_subclasses_name_fields(bi):
     class Extent(int):
         __repr__ = object.__repr__
@@ -223,6 +247,12 @@ def test_format_simple(bi, format, typestr):
 def test_format_that_numpy_writes(bi, dtype):
     array = bi.buffer_interface(memoryview(np.zeros(2, dtype)), protocol="buffer")
     assert array.typestr == np.dtype(dtype).str
+
+
+@pytest.mark.parametrize("dtype, remedy", [("g", "float64"), ("G", "complex128"), ("O", "float64")])
+def test_a_refused_format_names_the_type_to_convert_to(bi, dtype, remedy):
+    with pytest.raises(bi.UnsupportedTypeError, match=f"not supported .x.astype.'{remedy}'"):
+        bi.buffer_interface(np.zeros(2, dtype))
 
 
 @pytest.mark.parametrize(

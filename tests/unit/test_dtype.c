@@ -272,7 +272,7 @@ static void refusals_quote_one_line(void **state)
 {
 	static const char *const bad[][2] = {
 		{ "<f4\n\x1b[31m", "\"<f4??[31m\" is not a typestr" },
-		{ "<M8[\n]", "\"<M8[?]\": dates are not supported" },
+		{ "<M8[\n]", "\"<M8[?]\": dates are not supported; view them as int64" },
 		{ "<f\xc3\xa9\x7f\xc2\x85", "\"<f\xc3\xa9???\" is not a typestr" },
 		{ "<f123456789012345678901\xc3\xa9", "\"<f123456789012345678901\" is not a typestr" },
 	};

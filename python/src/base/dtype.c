@@ -95,11 +95,12 @@ static PyObject *parsed_repr(PyObject *list)
 	const char *words = text ? PyUnicode_AsUTF8(text) : NULL;
 	struct bi_dtype dtype;
 	struct bi_error err;
+	int rc = words ? bi_dtype_parse_descr(words, &dtype, &err) : -1;
 
-	if (words && bi_dtype_parse_descr(words, &dtype, &err) == BI_OK)
+	if (!rc)
 		return text;
 	Py_XDECREF(text);
-	return words ? PyErr_Format(bip_InvalidArrayError, "%s", err.message) : NULL;
+	return words ? bip_raise_import(rc, &err) : NULL;
 }
 
 PyObject *bip_descr_text(PyObject *list)
@@ -130,6 +131,25 @@ static int from_descr(PyObject *list, struct bi_dtype *out, PyObject **descr)
 		return 0;
 	Py_CLEAR(*descr);
 	return -1;
+}
+
+/* Imports a module and returns one of its attributes. */
+static PyObject *import_from(const char *module_name, const char *name)
+{
+	PyObject *module = PyImport_ImportModule(module_name);
+	PyObject *value = module ? PyObject_GetAttrString(module, name) : NULL;
+
+	Py_XDECREF(module);
+	return value;
+}
+
+static PyObject *call_from(const char *module_name, const char *name, PyObject *argument)
+{
+	PyObject *function = argument ? import_from(module_name, name) : NULL;
+	PyObject *result = function ? PyObject_CallOneArg(function, argument) : NULL;
+
+	Py_XDECREF(function);
+	return result;
 }
 
 /* numpy.dtype */
@@ -207,11 +227,13 @@ static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
 
 static int from_structured(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
 {
-	PyObject *list = PyObject_GetAttrString(dtype, "descr");
+	PyObject *checked = call_from("buffer_interface._array", "check_fields", dtype);
+	PyObject *list = checked ? PyObject_GetAttrString(dtype, "descr") : NULL;
 	int rc;
 
+	Py_XDECREF(checked);
 	if (!list) {
-		if (PyErr_ExceptionMatches(PyExc_ValueError))
+		if (checked && PyErr_ExceptionMatches(PyExc_ValueError))
 			PyErr_Format(bip_UnsupportedTypeError,
 				     "%R: fields that overlap or are out of order are not supported", dtype);
 		return -1;
@@ -335,25 +357,6 @@ int bip_dtype_from(PyObject *object, struct bi_dtype *out)
 
 	Py_XDECREF(descr);
 	return rc;
-}
-
-/* Imports a module and returns one of its attributes. */
-static PyObject *import_from(const char *module_name, const char *name)
-{
-	PyObject *module = PyImport_ImportModule(module_name);
-	PyObject *value = module ? PyObject_GetAttrString(module, name) : NULL;
-
-	Py_XDECREF(module);
-	return value;
-}
-
-static PyObject *call_from(const char *module_name, const char *name, PyObject *argument)
-{
-	PyObject *function = argument ? import_from(module_name, name) : NULL;
-	PyObject *result = function ? PyObject_CallOneArg(function, argument) : NULL;
-
-	Py_XDECREF(function);
-	return result;
 }
 
 /* Reads an object that numpy.dtype() accepts, such as 'double', 'i4,f8' or a dict of fields. Imports NumPy. */

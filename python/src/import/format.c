@@ -75,8 +75,10 @@ static void refuse_letter(const struct reader *in, char letter)
 	PyErr_Format(bip_UnsupportedTypeError, "format '%.200s' of the buffer: %s at byte %zd", in->format,
 		     letter == 'O'   ? "Python objects, which are not supported (x.astype('float64') converts numbers)"
 		     : letter == 'g' ? "a long double, which is not supported (x.astype('float64') converts numbers)"
-		     : letter        ? "a type that is not supported"
-				     : "a type is expected",
+		     : letter == 'G'
+			     ? "a complex long double, which is not supported (x.astype('complex128') converts numbers)"
+		     : letter ? "a type that is not supported"
+			      : "a type is expected",
 		     (Py_ssize_t)(in->at - in->format));
 }
 
@@ -166,7 +168,7 @@ static const struct code *read_letter(struct reader *in)
 	char letter = peek(in);
 
 	if (is_complex)
-		letter = letter == 'f' ? 'F' : letter == 'd' ? 'D' : 'Z';
+		letter = letter == 'f' ? 'F' : letter == 'd' ? 'D' : letter == 'g' ? 'G' : 'Z';
 	if ((unsigned char)letter >= Py_ARRAY_LENGTH(codes) || !codes[(unsigned char)letter].is_known) {
 		refuse_letter(in, letter);
 		return NULL;

@@ -22,12 +22,12 @@ static const struct entry types[BI_TYPE_COUNT] = {
 /* Kinds of the array interface that are not supported. */
 static const struct {
 	char kind;
-	const char *what;
+	const char *text;
 } refused[] = {
-	{ 'O', "Python objects" },
-	{ 't', "bit fields" },
-	{ 'M', "dates" },
-	{ 'm', "time differences" },
+	{ 'O', "Python objects are not supported" },
+	{ 't', "bit fields are not supported" },
+	{ 'M', "dates are not supported; view them as int64" },
+	{ 'm', "time differences are not supported; view them as int64" },
 };
 
 /* Returns true if the caller chooses the item size (bytes, unicode, void). Other types have a fixed size for a lane. */
@@ -181,14 +181,14 @@ static int refuse_no_size(const char *text, size_t length, const char *unit, str
 }
 
 /*
- * Returns the name of the kind if it is one that is not supported, or NULL. A typestr of such a kind may have no digits
- * ("|O"), or a unit after them ("<M8[ns]").
+ * Returns the message for a kind that is not supported, or NULL. A typestr of such a kind may have no digits ("|O"),
+ * or a unit after them ("<M8[ns]").
  */
 static const char *refused_kind(const char *text, size_t length)
 {
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
 		if (text[0] == refused[i].kind && (length == 1 || is_digit(text[1]) || text[1] == '['))
-			return refused[i].what;
+			return refused[i].text;
 	return NULL;
 }
 
@@ -198,15 +198,15 @@ static int parse_typestr(const char *text, size_t length, const char *malformed,
 {
 	size_t prefix = length > 0 && bi__dtype_is_order(text[0]);
 	char order = prefix ? text[0] : '=';
-	const char *what;
+	const char *refusal;
 	uint32_t number;
 	struct bi_dtype read;
 
 	if (length == prefix)
 		return bi__fail(err, BI_EDTYPE, "\"%s\" %s", bi__quote(text, length).text, malformed);
-	what = refused_kind(text + prefix, length - prefix);
-	if (what)
-		return bi__fail(err, BI_EDTYPE, "\"%s\": %s are not supported", bi__quote(text, length).text, what);
+	refusal = refused_kind(text + prefix, length - prefix);
+	if (refusal)
+		return bi__fail(err, BI_EDTYPE, "\"%s\": %s", bi__quote(text, length).text, refusal);
 	if (length == prefix + 1 && find_kind(text[prefix], 0) >= 0)
 		return refuse_no_size(text, length, text[prefix] == 'U' ? "characters" : "bytes", err);
 	if (!read_number(text + prefix + 1, length - prefix - 1, &number))
