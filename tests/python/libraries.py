@@ -224,7 +224,8 @@ LIBRARIES = [
                 "cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 8)",
                 write="cl.enqueue_fill_buffer(queue, x, np.uint8(77), 0, 8).wait()",
             ),
-            From("cl.SVM(np.ones(3))", "it names no queue: `buffer_interface(x, producer_stream=queue)`"),
+            From("cl.SVM(cl.csvm_empty(queue.context, 3, 'f8'))", "it names no queue: `buffer_interface(x, producer_stream=queue)`"),
+            From("cl.SVM(np.ones(3))", "it is no memory of an OpenCL driver: `x.mem`"),
         ],
     ),
     Library(
@@ -239,6 +240,44 @@ LIBRARIES = [
             From("cv2.flip(np.ones((4, 4), 'u1'), 1)", write="x[0, 0] = 77"),
             From("cv2.UMat(np.ones((4, 4)))", "a UMat does not tell where its memory is: `x.get()`"),
         ],
+        is_long=True,
+    ),
+    Library(
+        "Awkward Array",
+        "awkward",
+        "import awkward as ak",
+        [
+            To("ak.from_dlpack(a)"),
+            To("ak.from_numpy(a)", "`ak.from_numpy` reads no protocol: `ak.from_dlpack(a)`"),
+        ],
+        [
+            From("ak.Array([1., 2.])", "the rows of an Array may have several lengths: `ak.to_numpy(x)`"),
+            From("ak.to_numpy(ak.Array([1., 2.]))"),
+        ],
+        is_long=True,
+    ),
+    Library(
+        "SciPy",
+        "scipy",
+        "import scipy.sparse",
+        [To("scipy.sparse.csr_array(a.reshape(3, 4))", "a sparse array has elements of its own", "r[0, 0]")],
+        [From("scipy.sparse.csr_array(np.ones(3))", "its elements, rows and columns are three arrays, such as `x.data`")],
+        is_long=True,
+    ),
+    Library(
+        "Blosc2",
+        "blosc2",
+        "import blosc2",
+        [To("blosc2.asarray(a)", "an NDArray has compressed chunks", "r[0].item()")],
+        [From("blosc2.asarray(np.ones(3))", "Blosc2's array interface is a copy", "x[0] = 77")],
+        is_long=True,
+    ),
+    Library(
+        "array-api-strict",
+        "array-api-strict",
+        "import array_api_strict as xp",
+        [To("xp.from_dlpack(a)"), To("xp.asarray(a)")],
+        [From("xp.ones(3)")],
         is_long=True,
     ),
     Library(
@@ -388,6 +427,10 @@ PyTorch takes no OpenCL memory: use `d.numpy()`. With PyTorch 2.15, `torch.from_
 `torch.tensor(d)` and `torch.utils.dlpack.from_dlpack(d.__dlpack__())` end the process. PyTorch calls the deleter of the
 tensor when it refuses the device, and does not rename the capsule, so the destructor of the capsule deletes the tensor
 again.
+
+With TensorFlow 2.21 and the PoCL 3.1 of Debian 12, open the OpenCL device before you import TensorFlow. Otherwise the
+process ends when PoCL is loaded, also with pyopencl alone: libclang-cpp, which PoCL needs, then calls functions of the
+LLVM that is in TensorFlow.
 
 In a function that Numba compiles (`@numba.njit`), an array of this package has only `len()`, indices and slices: pass
 `a.numpy()`.
