@@ -183,8 +183,14 @@ def format(array, spec):
 
 def pack_element(dtype, value):
     """Returns the bytes of an element. It is the only field of an array, so that NumPy takes a tuple as one value."""
-    box = _numpy_module("this element type").zeros((), [("value", dtype)])
-    box["value"] = value
+    module = _numpy_module("this element type")
+    box = module.zeros((), [("value", dtype)])
+    try:
+        box["value"] = value
+    except TypeError:  # ml_dtypes converts no Decimal and no Fraction
+        if dtype.isbuiltin != 2 or isinstance(value, (str, bytes, module.generic)):
+            raise
+        box["value"] = float(value)
     return box.tobytes()
 
 

@@ -5,6 +5,7 @@ import decimal
 import fractions
 import gc
 import itertools
+import operator
 import random
 import subprocess
 import sys
@@ -84,6 +85,43 @@ def test_a_value_may_be_an_array_of_one_element(device, shape, dtype):
         if dtype.kind in "biuf":
             for other in ("i4", "f4", "c8"):
                 check(bi.full(2, value, other, device="host"), np.full(2, 1, other))
+
+
+class Tensor:
+    """An array as JAX and PyTorch have it: a number, whose __index__ refuses floats."""
+
+    def __init__(self, value, dtype):
+        self.array = np.full((), value, dtype)
+
+    def __float__(self):
+        return float(self.array)
+
+    def __index__(self):
+        return operator.index(self.array[()])
+
+    def __dlpack__(self, **keywords):
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("dtype", ["i2", "f4", "c8", "?"])
+def test_a_value_may_be_an_array_of_another_library(device, dtype):
+    value = Tensor(1, dtype)
+    check(bi.full(2, value, device=device), np.ones(2, dtype), device)
+    for other in ("c16", "?") if dtype == "c8" else ("i4", "f8", "c16", ">u2", "?", ml_dtypes.bfloat16):
+        check(bi.full(2, value, other, device=device), np.ones(2, other), device)
+    check(bi.full(2, Tensor(2.75, "f4"), "i4", device=device), np.full(2, 2, "i4"), device)
+
+
+def test_every_real_number_is_a_value_of_every_float_type(device):
+    for value in (decimal.Decimal("2.5"), fractions.Fraction(5, 2)):
+        for dtype in ("f2", "f4", "f8", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2):
+            check(bi.full(2, value, dtype, device=device), np.full(2, 2.5, dtype), device)
+    for value in ("2", b"2", np.str_("2"), np.datetime64("2020"), None):
+        with pytest.raises(TypeError, match="no element of type bfloat16"):
+            bi.zeros(2, "bfloat16", device=device).fill(value)
 
 
 def test_an_array_of_several_elements_is_no_value():

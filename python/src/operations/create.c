@@ -37,12 +37,14 @@ static PyObject *default_type(PyObject *value)
 	return Py_NewRef(PyComplex_Check(value) ? &PyComplex_Type : &PyFloat_Type);
 }
 
-/* Reads the element type of a BufferInterface, without NumPy. */
-static int type_of_array(PyObject *array, struct pattern *out)
+/* Reads the element type of an array of any library but NumPy, without NumPy. */
+static int type_of_array(PyObject *value, struct pattern *out)
 {
-	struct bi_view *view = bip_hold(array);
+	PyObject *array = bip_as_object(value);
+	struct bi_view *view = array ? bip_hold(array) : NULL;
 	struct bi_layout layout;
 
+	Py_XDECREF(array);
 	if (!view)
 		return -1;
 	bi_view_layout(view, &layout);
@@ -70,7 +72,7 @@ static int read_default(PyObject *value, struct pattern *out)
 	PyObject *dtype;
 	int rc;
 
-	if (value && BIP_CHECK(value))
+	if (value && (BIP_CHECK(value) || bip_is_foreign_number(value)))
 		return type_of_array(value, out);
 	dtype = default_type(value);
 	rc = dtype ? bip_dtype_argument(dtype, &out->layout.dtype, &out->descr) : -1;

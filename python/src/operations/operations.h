@@ -34,6 +34,8 @@ int bip_operand_finish(struct bip_operand *operand, PyObject *stream, int rc);
 
 /* Returns true if the value is converted to one element of this type, and false if it is imported as an array. */
 int bip_is_scalar(PyObject *value, struct bi_dtype dtype);
+/* Returns true for an array of another library than NumPy that is a number too, as arrays of JAX and PyTorch are. */
+int bip_is_foreign_number(PyObject *value);
 /*
  * Converts a Python value, or the element of an array of one element, to an element of the view, item_size bytes.
  * Raises OverflowError for an integer that does not fit, TypeError for most values that are no element, and what NumPy

@@ -54,6 +54,15 @@ int bip_is_scalar(PyObject *value, struct bi_dtype dtype)
 	return bip_is_numpy_scalar(Py_TYPE(value)) || is_number(Py_TYPE(value));
 }
 
+int bip_is_foreign_number(PyObject *value)
+{
+	PyTypeObject *type = Py_TYPE(value);
+
+	if (PyFloat_Check(value) || PyLong_Check(value) || PyComplex_Check(value) || !PyNumber_Check(value))
+		return 0;
+	return !BIP_CHECK(value) && !bip_is_ndarray(type) && !bip_is_numpy_scalar(type) && bip_has_protocol(type);
+}
+
 /* Numbers to bytes */
 
 /* Returns the offset of the low `size` bytes in a 64-bit word. */
@@ -339,11 +348,23 @@ static PyObject *element_of(PyObject *array)
 			    size);
 }
 
+/* Converts the element of an array of another library. Its __index__ would refuse floats. */
+static int pack_foreign(const struct bi_view *view, PyObject *value, void *element)
+{
+	PyObject *array = bip_as_object(value);
+	int rc = array ? bip_scalar_pack(view, array, element) : -1;
+
+	Py_XDECREF(array);
+	return rc;
+}
+
 int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
 {
 	PyObject *only;
 	int rc;
 
+	if (bip_is_foreign_number(value))
+		return pack_foreign(view, value, element);
 	if (bip_is_ndarray(Py_TYPE(value)) && bip_refuse_masked(value))
 		return -1;
 	/* For an element of several lanes, the array may be its lanes. */
