@@ -208,6 +208,18 @@ def test_dtype_that_is_none_is_refused_as_type(bi, given):
         read(bi, given)
 
 
+def test_a_class_that_is_no_type_is_named(bi):
+    """numpy.dtype() makes the type "object" of such a class, for example of polars.Float32."""
+
+    class Float32:
+        pass
+
+    for given, words in [(Float32, "Float32'> is not an element type"), (list, "'list'> is not"),
+                         (np.datetime64, "dates"), (np.object_, "object_'> is not"), (ml_dtypes.int4, "int4")]:  # fmt: skip
+        with pytest.raises(bi.UnsupportedTypeError, match=words):
+            bi.empty(2, given, device="host")
+
+
 def test_dtype_needs_no_numpy_until_it_is_asked_for(bi):
     code = (
         "import sys, array, buffer_interface as bi\n"

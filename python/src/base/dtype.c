@@ -264,6 +264,7 @@ static int from_numpy(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
  */
 static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *out, PyObject **descr)
 {
+	char kind[BI_DTYPE_TEXT];
 	PyObject *dtype;
 	int rc;
 
@@ -275,11 +276,13 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 		return bi_dtype_make(BI_BOOL, 1, 0, out, NULL);
 	if (class == (PyObject *)&PyComplex_Type)
 		return bi_dtype_make(BI_COMPLEX128, 1, 0, out, NULL);
-	/* For a class that is no element type, numpy.dtype returns the type "object", which from_numpy refuses. */
+	/* For a class that is no element type, numpy.dtype returns the type "object". */
 	dtype = numpy_dtype ? PyObject_CallOneArg(numpy_dtype, class) : NULL;
 	if (!dtype)
 		return numpy_dtype ? -1 : refuse_type(class);
-	rc = from_numpy(dtype, out, descr);
+	rc = text_of(dtype, "kind", kind);
+	if (!rc)
+		rc = strcmp(kind, "O") ? from_numpy(dtype, out, descr) : refuse_type(class);
 	Py_DECREF(dtype);
 	return rc;
 }
