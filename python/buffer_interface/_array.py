@@ -74,7 +74,7 @@ def check_fields(dtype):
             check_fields(field)
         elif field.isbuiltin == 2:
             raise UnsupportedTypeError(
-                f"field {name!r} of a structure has the type {field.name}, which only a whole array can have: x[{name!r}] is one"
+                f"field {name!r} of a structure has the type {field.name}, which no field can have: import x[{name!r}] alone"
             )
 
 
