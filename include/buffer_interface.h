@@ -142,7 +142,7 @@ enum bi_status {
 struct bi_error {
 	int status;                     /* enum bi_status */
 	int vendor;                     /* the driver's own code, or an errno of the system; 0 if there is none */
-	char message[256];              /* one sentence without a newline; cut if it is too long */
+	char message[256];              /* one sentence without a newline; "..." replaces the middle if it is too long */
 };
 
 /* Returns the name of a status: "BI_EINVAL" for -1, "BI_E?" for a number that is no status. Never freed. */
@@ -372,7 +372,7 @@ BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype
 /*
  * Reads a descr text (a Python list of fields: "[('x', '<f4'), ('n', '<i2', (3,))]") and writes a VOID type that has
  * the size of all fields together. bi_layout_reinterpret, or the members descr and descr_length, give a layout the
- * fields. BI_EDTYPE: the text is no list of fields, or is not UTF-8. BI_EOVERFLOW: the size does not fit.
+ * fields. BI_EDTYPE: the text is no list of fields, or is not UTF-8. BI_EOVERFLOW: the size or the length does not fit.
  */
 BI_API int bi_dtype_parse_descr(const char *descr, struct bi_dtype *out, struct bi_error *err);
 

@@ -95,7 +95,16 @@ static void the_environment_is_the_default(void **state)
 
 static void what_fits_nothing_is_refused_with_the_reason(void **state)
 {
+	char long_text[4000];
+
 	(void)state;
+	memset(long_text, '9', sizeof(long_text));
+	long_text[sizeof(long_text) - 1] = '\0';
+	expect_none(long_text, "names no backend of this build");
+	memcpy(long_text, "#", 1);
+	expect_none(long_text, "is not in the list of devices");
+	memcpy(long_text, "cuda:", 5);
+	expect_none(long_text, "fits no device; there are: cuda:0");
 	expect_none("nonsense", "names no backend of this build");
 	expect_none("cuda:2", "fits no device; there are: cuda:0");
 	expect_none("cuda:1x", "fits no device");

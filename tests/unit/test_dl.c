@@ -56,6 +56,21 @@ static void the_error_lists_what_was_tried(void **state)
 	assert_null(strstr(error.message, "libbi-one.so: libbi-one.so"));
 }
 
+static void the_reason_follows_a_long_path(void **state)
+{
+	char path[300], reason[400];
+	struct table table;
+
+	(void)state;
+	memset(path, 'p', sizeof(path));
+	memcpy(path, "/", 1);
+	path[sizeof(path) - 1] = '\0';
+	assert_false(bi__dl_loads(path, reason, sizeof(reason)));
+	setenv(VARIABLE, path, 1);
+	REFUSED_FOR(BI_ENODEVICE, reason + strlen(path) - 1, bi__dl_open(VARIABLE, names, &cosine, 1, &table, &error));
+	unsetenv(VARIABLE);
+}
+
 static void only_optional_symbols_may_be_missing(void **state)
 {
 	struct bi__symbol symbols[] = { cosine, { offsetof(struct table, missing), "bi_no_such_function", 0 } };
@@ -151,6 +166,7 @@ int main(void)
 		cmocka_unit_test(the_first_that_loads_is_taken),
 		cmocka_unit_test(the_environment_names_the_only_one),
 		cmocka_unit_test(the_error_lists_what_was_tried),
+		cmocka_unit_test(the_reason_follows_a_long_path),
 		cmocka_unit_test(only_optional_symbols_may_be_missing),
 		cmocka_unit_test(a_library_of_the_process_comes_first),
 		cmocka_unit_test(the_first_usable_library_of_the_process_comes_first),

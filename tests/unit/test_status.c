@@ -53,32 +53,50 @@ static void messages_are_one_line(void **state)
 	assert_string_equal(err.message, "a?b?c?d??e\xc3\xa4");
 }
 
-static void long_messages_are_cut(void **state)
+/* Messages begin with the value and end with the reason. */
+static void long_messages_lose_their_middle(void **state)
 {
-	char text[2 * sizeof(((struct bi_error *)NULL)->message)];
+	char text[10000], expected[sizeof(((struct bi_error *)NULL)->message)];
 	struct bi_error err;
 
 	(void)state;
-	memset(text, 'x', sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
-	bi__fail(&err, BI_EINVAL, "%s", text);
+	memset(text, 'x', sizeof(text));
+	for (size_t length = sizeof(expected) - 1; length < sizeof(expected) + 3; length++) {
+		bi__fail(&err, BI_EINVAL, "a %.*s z", (int)length - 4, text);
+		snprintf(expected, sizeof(expected), "a %.*s%s%.*s z", length < sizeof(expected) ? 251 : 124, text,
+			 length < sizeof(expected) ? "" : "...", length < sizeof(expected) ? 0 : 124, text);
+		assert_string_equal(err.message, expected);
+	}
+	bi__fail(&err, BI_EINVAL, "\"%.8000s\" names no device", text);
+	assert_memory_equal(err.message, "\"xxx", 4);
+	assert_string_equal(err.message + strlen(err.message) - 18, "x\" names no device");
+	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
+	bi__fail(&err, BI_EINVAL, "%.*s", (int)sizeof(text), text);
 	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
 }
 
+/* The first part has 126 bytes, and so has the last. */
 static void messages_are_cut_between_characters(void **state)
 {
-	char text[] = "\xe2\x82\xac"; /* the euro sign */
+	const char *euro = "\xe2\x82\xac";
+	char euros[12000];
 	struct bi_error err;
 
 	(void)state;
-	for (int before = 0; before < 3; before++) {
-		bi__fail(&err, BI_EINVAL, "%0*d%s", (int)sizeof(err.message) - 1 - before, 0, text);
-		assert_int_equal(strlen(err.message), sizeof(err.message) - 1 - (size_t)before);
-		assert_int_equal(err.message[strlen(err.message) - 1], '0');
+	for (int before = 123; before <= 126; before++) {
+		bi__fail(&err, BI_EINVAL, "%0*d%s%0200d", before, 0, euro, 0);
+		assert_memory_equal(err.message + before, before == 123 ? euro : "...", 3);
+		bi__fail(&err, BI_EINVAL, "%0200d%s%0*d", 0, euro, before, 0);
+		assert_memory_equal(err.message + 126, "...", 3);
+		assert_memory_equal(err.message + 129, before == 123 ? euro : "000", 3);
+		assert_int_equal(strlen(err.message), before == 123 ? 255 : 129 + before);
 	}
-	bi__fail(&err, BI_EINVAL, "%0*d%s", (int)sizeof(err.message) - 4, 0, text);
-	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
-	assert_string_equal(err.message + sizeof(err.message) - 4, text);
+	for (int i = 0; i < 4000; i++)
+		memcpy(euros + 3 * (size_t)i, euro, 3);
+	for (int before = 0; before < 3; before++) {
+		bi__fail(&err, BI_EINVAL, "%.*s%.12000s", before, "abc", euros);
+		assert_string_equal(err.message + strlen(err.message) - 3, euro);
+	}
 }
 
 int main(void)
@@ -87,7 +105,7 @@ int main(void)
 		cmocka_unit_test(every_status_has_its_name_and_words),
 		cmocka_unit_test(fail_overwrites_the_error),
 		cmocka_unit_test(messages_are_one_line),
-		cmocka_unit_test(long_messages_are_cut),
+		cmocka_unit_test(long_messages_lose_their_middle),
 		cmocka_unit_test(messages_are_cut_between_characters),
 	};
 

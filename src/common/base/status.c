@@ -44,30 +44,58 @@ static void replace_controls(char *text)
 			*c = c[1] = '?';
 }
 
+/* Returns `length`, or less if the text would end inside of a UTF-8 character. */
+static size_t whole_characters(const char *text, size_t length)
+{
+	while (length && (text[length] & 0xc0) == 0x80)
+		length--;
+	return length;
+}
+
 /* Copies a text, and replaces its control characters. A text that is too long is cut between two UTF-8 characters. */
 static void copy_text(const char *text, size_t length, char *out, size_t capacity)
 {
 	if (length >= capacity)
-		for (length = capacity - 1; length && (text[length] & 0xc0) == 0x80;)
-			length--;
+		length = whole_characters(text, capacity - 1);
 	memcpy(out, text, length);
 	out[length] = '\0';
 	replace_controls(out);
 }
 
+#define GAP "..."
+#define MOST_FORMATTED 8192 /* bytes, which two paths fit into; a longer text loses its end first */
+
+/* Writes the message. The middle of a text that is too long is left out, because sentences end with the reason. */
+static void put_message(const char *text, char *out, size_t capacity)
+{
+	const size_t length = strlen(text), half = (capacity - sizeof(GAP)) / 2;
+	const char *end = text + length - half;
+
+	if (length < capacity) {
+		copy_text(text, length, out, capacity);
+		return;
+	}
+	while ((*end & 0xc0) == 0x80) /* inside of a UTF-8 character */
+		end++;
+	copy_text(text, length, out, half + 1);
+	strcat(out, GAP);
+	copy_text(end, strlen(end), out + strlen(out), half + 1);
+}
+
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...)
 {
-	char text[sizeof(err->message) + 1];
+	char text[MOST_FORMATTED];
 	va_list args;
 
 	if (!err)
 		return status;
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	if (vsnprintf(text, sizeof(text), format, args) >= (int)sizeof(text))
+		text[whole_characters(text, sizeof(text) - 2)] = '\0';
 	va_end(args);
 	err->status = status;
 	err->vendor = vendor;
-	copy_text(text, strlen(text), err->message, sizeof(err->message));
+	put_message(text, err->message, sizeof(err->message));
 	return status;
 }
 

@@ -15,8 +15,9 @@
 #define BI__COLD __attribute__((cold)) /* keeps failing branches out of the hot code */
 
 /*
- * Writes status and message into err and returns status. err may be NULL. A message that is too long is cut, and each
- * byte of a control character becomes '?'. `vendor` is the error code of a failed call of a driver or of the system.
+ * Writes status and message into err and returns status. err may be NULL. A message that is too long loses its middle,
+ * and each byte of a control character becomes '?'. `vendor` is the error code of a failed call of a driver or of the
+ * system.
  */
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...) BI__PRINTF(4, 5) BI__COLD;
 
