@@ -243,6 +243,10 @@ static void parse_says_what_is_wrong(void **state)
 		{ "float8_e4m3fnx0", "\"float8_e4m3fnx0\": the number of lanes is not in 1..65535" },
 		{ "unicode6", "\"unicode6\": the number of bytes is not a multiple of 4 up to 4294967292" },
 		{ "void4294967296", "\"void4294967296\": the number of bytes is above 4294967295" },
+		{ "|V4294967296", "\"|V4294967296\": the number of bytes is above 4294967295" },
+		{ "S99999999999999999999", "\"S99999999999999999999\": the number of bytes is above 4294967295" },
+		{ "<U1073741824", "\"<U1073741824\": the number of characters is above 1073741823" },
+		{ "<f4294967297", "\"<f4294967297\": no type has this kind and size" },
 	};
 
 	(void)state;

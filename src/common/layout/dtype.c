@@ -123,8 +123,11 @@ static int is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Returns 1 and sets *out if the whole text is a decimal number that fits, else returns 0. */
-static int read_number(const char *text, size_t length, uint32_t *out)
+/* The number that read_number gives for all numbers above UINT32_MAX. */
+#define TOO_LARGE ((uint64_t)UINT32_MAX + 1)
+
+/* Returns 1 and sets *out if the whole text is a decimal number, else returns 0. */
+static int read_number(const char *text, size_t length, uint64_t *out)
 {
 	uint64_t number = 0;
 
@@ -132,10 +135,10 @@ static int read_number(const char *text, size_t length, uint32_t *out)
 		if (!is_digit(text[i]))
 			return 0;
 		number = number * 10 + (uint64_t)(text[i] - '0');
-		if (number > UINT32_MAX)
-			return 0;
+		if (number > TOO_LARGE)
+			number = TOO_LARGE;
 	}
-	*out = (uint32_t)number;
+	*out = number;
 	return length > 0;
 }
 
@@ -156,7 +159,7 @@ static int find_kind(char kind, uint8_t bytes)
 }
 
 /* Returns 1 and sets *out to the type of this kind and number of bytes (sized types: characters), or returns 0. */
-static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
+static int find_typestr(char kind, uint64_t number, struct bi_dtype *out)
 {
 	int type = number && number <= UINT8_MAX ? find_kind(kind, (uint8_t)number) : -1;
 
@@ -167,8 +170,25 @@ static int find_typestr(char kind, uint32_t number, struct bi_dtype *out)
 	type = find_kind(kind, 0);
 	if (type < 0 || number > UINT32_MAX / unit_size(&types[type]))
 		return 0;
-	*out = from_size((size_t)type, number * unit_size(&types[type]));
+	*out = from_size((size_t)type, (uint32_t)number * unit_size(&types[type]));
 	return 1;
+}
+
+static const char *unit_of(char kind)
+{
+	return kind == 'U' ? "characters" : "bytes";
+}
+
+/* Refuses a typestr that find_typestr does not find. */
+static int refuse_size(const char *text, size_t length, char kind, struct bi_error *err)
+{
+	const struct bi__quote quoted = bi__quote(text, length);
+	int type = find_kind(kind, 0);
+
+	if (type < 0)
+		return bi__fail(err, BI_EDTYPE, "\"%s\": no type has this kind and size", quoted.text);
+	return bi__fail(err, BI_EDTYPE, "\"%s\": the number of %s is above %u", quoted.text, unit_of(kind),
+			UINT32_MAX / unit_size(&types[type]));
 }
 
 /* Refuses a type whose size is missing. `unit` is the unit of the size. */
@@ -199,7 +219,7 @@ static int parse_typestr(const char *text, size_t length, const char *malformed,
 	size_t prefix = length > 0 && bi__dtype_is_order(text[0]);
 	char order = prefix ? text[0] : '=';
 	const char *refusal;
-	uint32_t number;
+	uint64_t number;
 	struct bi_dtype read;
 
 	if (length == prefix)
@@ -208,11 +228,11 @@ static int parse_typestr(const char *text, size_t length, const char *malformed,
 	if (refusal)
 		return bi__fail(err, BI_EDTYPE, "\"%s\": %s", bi__quote(text, length).text, refusal);
 	if (length == prefix + 1 && find_kind(text[prefix], 0) >= 0)
-		return refuse_no_size(text, length, text[prefix] == 'U' ? "characters" : "bytes", err);
+		return refuse_no_size(text, length, unit_of(text[prefix]), err);
 	if (!read_number(text + prefix + 1, length - prefix - 1, &number))
 		return bi__fail(err, BI_EDTYPE, "\"%s\" %s", bi__quote(text, length).text, malformed);
 	if (!find_typestr(text[prefix], number, &read))
-		return bi__fail(err, BI_EDTYPE, "\"%s\": no type has this kind and size", bi__quote(text, length).text);
+		return refuse_size(text, length, text[prefix], err);
 	if (has_order(&types[read.type])) {
 		if (order == '|')
 			return bi__fail(err, BI_EDTYPE, "\"%s\": the byte order is missing; write < or > instead of |",
@@ -234,19 +254,20 @@ int bi__dtype_parse_typestr(const char *text, size_t length, struct bi_dtype *ou
  */
 static int read_suffix(size_t type, const char *suffix, struct bi_dtype *out)
 {
-	uint32_t number = 1;
+	uint64_t number = 1;
 
 	if (is_sized(&types[type])) {
-		if (!read_number(suffix, strlen(suffix), &number) || number % unit_size(&types[type]))
+		if (!read_number(suffix, strlen(suffix), &number) || number == TOO_LARGE ||
+		    number % unit_size(&types[type]))
 			return 0;
-		*out = from_size(type, number);
+		*out = from_size(type, (uint32_t)number);
 		return 1;
 	}
 	if (*suffix && (*suffix != 'x' || !read_number(suffix + 1, strlen(suffix + 1), &number)))
 		return 0;
 	if (number < 1 || number > UINT16_MAX)
 		return 0;
-	*out = from_table(type, number);
+	*out = from_table(type, (unsigned)number);
 	return 1;
 }
 
