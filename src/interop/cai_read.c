@@ -104,9 +104,6 @@ static int read_descr(const struct bi_cai *cai, struct bi__cai_array *out, struc
 	out->ignores_descr = 0;
 	if (!cai->descr)
 		return BI_OK;
-	if (cai->descr_length > UINT32_MAX)
-		return bi__fail(err, BI_EOVERFLOW, "descr has %zu characters, more than %" PRIu32 " [C13]",
-				cai->descr_length, UINT32_MAX);
 	if (out->layout.dtype.type != BI_VOID) {
 		out->ignores_descr = !is_descr_of_simple(cai->descr, cai->descr_length, out->layout.dtype);
 		return BI_OK;

@@ -605,7 +605,7 @@ static void cai_C13_descr_ends_where_it_says(void **state)
 	cai.descr_length = sizeof(text) - 2;
 	refuse(&cai, BI_EDTYPE, "[C13]", "expected");
 	cai.descr_length = SIZE_MAX;
-	refuse(&cai, BI_EOVERFLOW, "[C13]", "more than 4294967295");
+	refuse(&cai, BI_EOVERFLOW, "[C13]", "the limit is 4294967295");
 	free(exact);
 }
 

@@ -304,6 +304,21 @@ static void reinterpret_checks_the_descr(void **state)
 	assert_int_equal(layout.dtype.swapped, 1);
 }
 
+/* bi_layout.descr_length has 32 bits. Nothing of a longer text is read, so the text need not have that length. */
+static void a_text_has_a_length_of_32_bits(void **state)
+{
+	static const char text[] = "[('a', '<f4')]";
+	struct bi_error err;
+	uint32_t size;
+
+	(void)state;
+	assert_int_equal(bi__descr_size(text, sizeof(text) - 1, &size, NULL), BI_OK);
+	if (SIZE_MAX == UINT32_MAX)
+		return;
+	assert_int_equal(bi__descr_size(text, (size_t)1 << 31 << 1, &size, &err), BI_EOVERFLOW);
+	assert_string_equal(err.message, "descr: the text has 4294967296 bytes; the limit is 4294967295");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +333,7 @@ int main(void)
 		cmocka_unit_test(white_space_is_that_of_json),
 		cmocka_unit_test(fields_cannot_have_too_many_dimensions),
 		cmocka_unit_test(reinterpret_checks_the_descr),
+		cmocka_unit_test(a_text_has_a_length_of_32_bits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

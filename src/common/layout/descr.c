@@ -529,12 +529,22 @@ static int read_end(struct reader *in)
 	return in->at < in->end ? fail_expected(in, "the end of the text") : BI_OK;
 }
 
+/* Refuses a text whose length does not fit into bi_layout.descr_length. */
+static int check_length(size_t length, struct bi_error *err)
+{
+	if (length <= UINT32_MAX)
+		return BI_OK;
+	return bi__fail(err, BI_EOVERFLOW, "descr: the text has %zu bytes; the limit is %" PRIu32, length, UINT32_MAX);
+}
+
 static int read_text(const char *text, size_t length, const char *wanted, struct bi__descr_field *found, uint32_t *size,
 		     struct bi_error *err)
 {
 	struct reader in = { text, text, text + length, BI__DESCR_PYTHON, NULL, BI__DESCR_JSON, err };
-	int rc = read_list(&in, 1, wanted, found, size);
+	int rc = check_length(length, err);
 
+	if (rc == BI_OK)
+		rc = read_list(&in, 1, wanted, found, size);
 	return rc == BI_OK ? read_end(&in) : rc;
 }
 
@@ -549,6 +559,8 @@ int bi__descr_translate(const char *text, size_t length, enum bi__descr_notation
 	int rc = read_list(&in, 1, NULL, NULL, &size);
 
 	*room = to.length;
+	if (rc == BI_OK)
+		rc = check_length(to.length, err);
 	return rc == BI_OK ? read_end(&in) : rc;
 }
 
@@ -561,7 +573,7 @@ int bi__descr_print(const char **at, const char *end, char *out, size_t *room, u
 
 	*at = in.at;
 	*room = to.length;
-	return rc;
+	return rc == BI_OK ? check_length(to.length, err) : rc;
 }
 
 int bi__descr_read_word(const char *json, size_t length, struct bi_dtype *out, struct bi_error *err)

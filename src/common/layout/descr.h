@@ -38,7 +38,7 @@ struct bi__descr_field {
 /*
  * Checks the whole text and writes the size of an item in bytes. Returns BI_EDTYPE if the text is malformed, is not
  * UTF-8, contains a NUL, names a type that is not supported, has more than BI_MAX_NDIM extents in a shape, or is nested
- * too deep. Returns BI_EOVERFLOW if the size exceeds 32 bits, or an extent int64_t.
+ * too deep. Returns BI_EOVERFLOW if the size or the length of the text exceeds 32 bits, or an extent int64_t.
  */
 int bi__descr_size(const char *text, size_t length, uint32_t *size, struct bi_error *err);
 
