@@ -6,16 +6,18 @@
 #include "common/base/checked.h"
 #include "common/base/large_pages.h"
 
-static int create_buffer(cl_context context, cl_mem_flags flags, size_t nbytes, void *host, cl_mem *out,
+static int create_buffer(const struct bi__opencl *opencl, cl_mem_flags flags, size_t nbytes, void *host, cl_mem *out,
 			 struct bi_error *err)
 {
+	cl_ulong most = 0;
 	cl_int code;
 
-	*out = bi__cl->CreateBuffer(context, flags, nbytes, host, &code);
-	if (code == CL_INVALID_BUFFER_SIZE)
-		return bi__fail_vendor(err, BI_ENOMEM, code, "the device has no buffer of %zu bytes: %s (%d)", nbytes,
-				       bi__cl_name(code), code);
-	return bi__cl_check(code, "clCreateBuffer", err);
+	*out = bi__cl->CreateBuffer(opencl->context, flags, nbytes, host, &code);
+	if (code != CL_INVALID_BUFFER_SIZE)
+		return bi__cl_check(code, "clCreateBuffer", err);
+	bi__cl->GetDeviceInfo(opencl->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL);
+	return bi__fail_vendor(err, BI_ENOMEM, code, "the largest buffer of the device has %llu bytes: %s (%d)",
+			       (unsigned long long)most, bi__cl_name(code), code);
 }
 
 /* Shared virtual memory (SVM) that a buffer uses. "Shared memory" below means this. */
@@ -62,10 +64,10 @@ static void CL_CALLBACK buffer_is_gone(cl_mem buffer, void *data)
  * after the last command on it. This callback frees the memory. clEnqueueSVMFree would wait for the commands of one
  * queue only, while other queues may still use the buffer. Takes ownership of `shared`, also on failure.
  */
-static int create_over_shared(struct shared *shared, size_t nbytes, cl_mem *out, struct bi_error *err)
+static int create_over_shared(const struct bi__opencl *opencl, struct shared *shared, size_t nbytes, cl_mem *out,
+			      struct bi_error *err)
 {
-	int rc = create_buffer(shared->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, nbytes, shared->bytes, out,
-			       err);
+	int rc = create_buffer(opencl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, nbytes, shared->bytes, out, err);
 
 	if (rc) {
 		free_shared(shared);
@@ -108,8 +110,8 @@ static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__blo
 
 	if (is_unified && !shared)
 		return bi__fail(err, BI_ENOMEM, "clSVMAlloc gave no %zu bytes", nbytes);
-	rc = shared ? create_over_shared(shared, nbytes, &buffer, err)
-		    : create_buffer(opencl->context, CL_MEM_READ_WRITE | pinned, nbytes, NULL, &buffer, err);
+	rc = shared ? create_over_shared(opencl, shared, nbytes, &buffer, err)
+		    : create_buffer(opencl, CL_MEM_READ_WRITE | pinned, nbytes, NULL, &buffer, err);
 	if (rc)
 		return rc;
 	block->kind = is_unified ? BI_HANDLE_CL_SVM : BI_HANDLE_CL_MEM;
@@ -219,7 +221,7 @@ static int adopt_buffer(uintptr_t context, const struct bi_foreign *foreign, str
 	return BI_OK;
 }
 
-static int adopt_shared(cl_context context, const struct bi_foreign *foreign, struct bi__block *block,
+static int adopt_shared(const struct bi__opencl *opencl, const struct bi_foreign *foreign, struct bi__block *block,
 			struct bi_error *err)
 {
 	cl_bool is_shared = CL_FALSE;
@@ -229,7 +231,7 @@ static int adopt_shared(cl_context context, const struct bi_foreign *foreign, st
 
 	if (!foreign->nbytes)
 		return bi__fail(err, BI_EINVAL, "nbytes is 0, but the size of an SVM pointer cannot be queried");
-	rc = create_buffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, foreign->nbytes, (void *)foreign->handle,
+	rc = create_buffer(opencl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, foreign->nbytes, (void *)foreign->handle,
 			   &buffer, err);
 	if (rc)
 		return rc;
@@ -257,7 +259,7 @@ int bi__opencl_adopt(struct bi__device_state *device, const struct bi_foreign *f
 	if (foreign->kind == BI_HANDLE_CL_MEM)
 		return adopt_buffer(device->native, foreign, block, err);
 	if (foreign->kind == BI_HANDLE_CL_SVM)
-		return adopt_shared((cl_context)device->native, foreign, block, err);
+		return adopt_shared(device->state, foreign, block, err);
 	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d is not memory that OpenCL can wrap", (int)foreign->kind);
 }
 
