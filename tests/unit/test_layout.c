@@ -318,9 +318,11 @@ static void sizes_and_offsets_that_do_not_fit_are_refused(void **state)
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bi_dtype dtype;
 		struct bi_error err;
+		char offset[40];
 		int rc;
 
 		layout = before;
+		snprintf(offset, sizeof(offset), "offset %" PRId64, cases[i].offset);
 		assert_int_equal(bi_dtype_parse(cases[i].type, &dtype, NULL), BI_OK);
 		rc = bi_layout_init(&layout, dtype, cases[i].ndim, cases[i].shape,
 				    cases[i].dense ? NULL : cases[i].strides, cases[i].offset, &err);
@@ -328,6 +330,8 @@ static void sizes_and_offsets_that_do_not_fit_are_refused(void **state)
 			fail_msg("case %zu gives %d", i, rc);
 		if (rc != BI_OK)
 			assert_memory_equal(&layout, &before, sizeof(layout));
+		if (rc != BI_OK && cases[i].offset && !strstr(err.message, offset))
+			fail_msg("case %zu does not name the offset: %s", i, err.message);
 	}
 }
 

@@ -83,8 +83,10 @@ static int check_reach(int ndim, const int64_t *shape, const int64_t *strides, u
 		return BI_OK;
 	for (int i = 0; i < ndim; i++)
 		if (add_reach(shape[i], strides[i], &low, &high))
-			return bi__fail(err, BI_EOVERFLOW, "strides[%d] = %" PRId64 ": offsets do not fit into 64 bits",
-					i, strides[i]);
+			return bi__fail(err, BI_EOVERFLOW,
+					"offset %" PRId64 ", shape[%d] = %" PRId64 ", strides[%d] = %" PRId64
+					": an element would have an offset of more than 64 bits",
+					offset, i, shape[i], i, strides[i]);
 	if (bi__add(high, item_size, &high))
 		return bi__fail(err, BI_EOVERFLOW, "offset %" PRId64 ": the last byte's offset is above %" PRId64,
 				offset, INT64_MAX);
