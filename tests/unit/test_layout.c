@@ -413,6 +413,7 @@ static void permute_and_flip_refuse_bad_axes(void **state)
 static void reshape_and_broadcast_refuse_bad_shapes(void **state)
 {
 	struct bi_layout layout = MAKE("<i4", 0, 2, 6), empty = MAKE("<i4", 0, 0, 3);
+	struct bi_error refusal;
 
 	(void)state;
 	ASSERT_UNTOUCHED(&layout, bi_layout_reshape(&layout, 2, (int64_t[]){ 5, 2 }, &err), BI_EINVAL);
@@ -424,6 +425,8 @@ static void reshape_and_broadcast_refuse_bad_shapes(void **state)
 	ASSERT_UNTOUCHED(&layout, bi_layout_reshape(&layout, 1, NULL, &err), BI_EINVAL);
 	ASSERT_UNTOUCHED(&layout, bi_layout_reshape(&layout, 65, layout.shape, &err), BI_EINVAL);
 	ASSERT_UNTOUCHED(&empty, bi_layout_reshape(&empty, 2, (int64_t[]){ -1, 0 }, &err), BI_EINVAL);
+	assert_int_equal(bi_layout_reshape(&empty, 2, (int64_t[]){ 0, -1 }, &refusal), BI_EINVAL);
+	assert_string_equal(refusal.message, "shape[1] is -1 beside an extent of 0: write the extent");
 	ASSERT_UNTOUCHED(&empty, bi_layout_reshape(&empty, 1, (int64_t[]){ 3 }, &err), BI_EINVAL);
 	assert_int_equal(bi_layout_reshape(&empty, 2, (int64_t[]){ -1, 5 }, NULL), BI_OK);
 	assert_int_equal(empty.shape[0], 0);

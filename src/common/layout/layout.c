@@ -340,7 +340,9 @@ static int infer_shape(const struct bi_layout *layout, int ndim, const int64_t *
 	if (rc != BI_OK)
 		return rc;
 	known = count_elements(ndim, shape);
-	if (open >= 0 && known > 0 && size % known == 0)
+	if (open >= 0 && !known)
+		return bi__fail(err, BI_EINVAL, "shape[%d] is -1 beside an extent of 0: write the extent", open);
+	if (open >= 0 && size % known == 0)
 		shape[open] = size / known;
 	else if (open >= 0 || known != size)
 		return bi__fail(err, BI_EINVAL,
