@@ -249,6 +249,8 @@ def test_transpose_errors(view, axes):
         view.transpose(axes)
     with pytest.raises(TypeError):
         view.transpose(1.5, 0, 2, 3)
+    with pytest.raises(ValueError, match=r"axes\[1\] is 1180591620717411303424, not in -4\.\.3"):
+        view.transpose(0, 2**70, 1, 2)
 
 
 SHAPES = [(120,), (6, 20), (-1, 5), (2, -1, 4, 1, 5), (1,) * 10 + (120,), (120, 1)]

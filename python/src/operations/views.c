@@ -362,7 +362,8 @@ static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes
 		if (axis == -1 && PyErr_Occurred())
 			return -1;
 		if (axis < -ndim || axis >= ndim)
-			return bip_refuse(PyExc_ValueError, "axes[%d] is %zd, not in %d..%d", i, axis, -ndim, ndim - 1);
+			return bip_refuse(PyExc_ValueError, "axes[%d] is %S, not in %d..%d", i, bip_printable(args[i]),
+					  -ndim, ndim - 1);
 		axes[i] = (int)axis;
 	}
 	return 0;
