@@ -131,13 +131,12 @@ static int is_worth_direct_access(const struct bi__plan *plan, int writes)
 	return plan->unit >= SECTOR || (step < 0 ? -step : step) <= 2 * (int64_t)plan->unit;
 }
 
-int bi__cuda_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err)
+int bi__cuda_takes(const struct bi__move *move, int *takes, struct bi_error *err)
 {
 	struct bi__cuda_job job = { NULL, move->plan, &move->dst, &move->src };
 	bi__cu_pointer host = 0;
 	int rc = BI_OK;
 
-	(void)device;
 	if (is_worth_direct_access(move->plan, !move->dst.block))
 		rc = find_host(&job, &host, err);
 	*takes = host != 0;

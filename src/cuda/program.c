@@ -293,14 +293,12 @@ static void set_arguments(struct arguments *out, const struct bi__kernel_launch 
 	out->pointers[out->count] = (void *)(uintptr_t)launch->size;
 }
 
-int bi__cuda_launch_kernel(struct bi__device_state *device, struct bi__queue *queue,
-			   const struct bi__kernel_launch *launch, struct bi_error *err)
+int bi__cuda_launch_kernel(struct bi__queue *queue, const struct bi__kernel_launch *launch, struct bi_error *err)
 {
 	struct arguments arguments;
 	unsigned block[3], groups[3];
 	int rc;
 
-	(void)device;
 	for (int i = 0; i < 3; i++) {
 		block[i] = (unsigned)launch->group[i];
 		groups[i] = (unsigned)((launch->size[i] - 1) / block[i] + 1);

@@ -127,13 +127,11 @@ static void cut_grid(struct job *job, const struct bi__kernel_launch *launch)
 		job->boxes = job->whole.end[job->axis] < most ? (int)job->whole.end[job->axis] : most;
 }
 
-int bi__host_launch(struct bi__device_state *device, struct bi__queue *queue, const struct bi__kernel_launch *launch,
-		    struct bi_error *err)
+int bi__host_launch(struct bi__queue *queue, const struct bi__kernel_launch *launch, struct bi_error *err)
 {
 	struct job job = { .function = launch->kernel->state, .kernel = launch->kernel };
 	char *locals = NULL;
 
-	(void)device;
 	(void)queue;
 	cut_grid(&job, launch);
 	set_arguments(&job, launch);

@@ -9,7 +9,6 @@ int bi__host_build(struct bi__device_state *device, struct bi__source *source, u
 void bi__host_unload(struct bi__device_state *device, uintptr_t program);
 int bi__host_get_kernel(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
 			struct bi_error *err);
-int bi__host_launch(struct bi__device_state *device, struct bi__queue *queue, const struct bi__kernel_launch *launch,
-		    struct bi_error *err);
+int bi__host_launch(struct bi__queue *queue, const struct bi__kernel_launch *launch, struct bi_error *err);
 
 #endif

@@ -86,11 +86,10 @@ static int copy_host(const struct bi__opencl_job *job, struct bi_error *err)
 			ROW_BYTES);
 }
 
-int bi__opencl_takes(struct bi__device_state *device, const struct bi__move *move, int *takes, struct bi_error *err)
+int bi__opencl_takes(const struct bi__move *move, int *takes, struct bi_error *err)
 {
 	struct bi__rect rect;
 
-	(void)device;
 	(void)err;
 	*takes = is_box(move->plan, &rect);
 	return BI_OK;
@@ -365,8 +364,8 @@ static cl_map_flags map_flags(unsigned mode)
 	return mode & BI_MAP_DISCARD ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE;
 }
 
-int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
-		   void **pointer, uintptr_t *event, struct bi_error *err)
+int bi__opencl_map(struct bi__queue *queue, const struct bi__range *range, void **pointer, uintptr_t *event,
+		   struct bi_error *err)
 {
 	cl_command_queue handle = (cl_command_queue)queue->native;
 	cl_mem buffer = (cl_mem)range->block->cookie;
@@ -374,7 +373,6 @@ int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, con
 	cl_int code;
 	int rc;
 
-	(void)device;
 	*pointer = bi__cl->EnqueueMapBuffer(handle, buffer, CL_FALSE, map_flags(range->mode),
 					    range->block->origin + range->offset, range->nbytes, 0, NULL, &made, &code);
 	if (code != CL_SUCCESS)
@@ -390,14 +388,12 @@ int bi__opencl_map(struct bi__device_state *device, struct bi__queue *queue, con
 	return BI_OK;
 }
 
-int bi__opencl_unmap(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
-		     void *pointer, struct bi_error *err)
+int bi__opencl_unmap(struct bi__queue *queue, const struct bi__block *block, void *pointer, struct bi_error *err)
 {
 	cl_command_queue handle = (cl_command_queue)queue->native;
 	int rc = bi__cl_check(bi__cl->EnqueueUnmapMemObject(handle, (cl_mem)block->cookie, pointer, 0, NULL, NULL),
 			      "clEnqueueUnmapMemObject", err);
 
-	(void)device;
 	/* A failed flush is ignored: a later call on the queue flushes again. */
 	if (!rc)
 		bi__cl->Flush(handle);

@@ -183,11 +183,10 @@ static int make_spare(const struct kernel *state, cl_kernel kernel, struct spare
 	return BI_OK;
 }
 
-void bi__opencl_put_kernel(struct bi__device_state *device, struct bi__kernel *kernel)
+void bi__opencl_put_kernel(struct bi__kernel *kernel)
 {
 	struct kernel *state = kernel->state;
 
-	(void)device;
 	for (size_t i = 0; i < SPARES; i++)
 		release_spare(state->spares[i]);
 	free(state);
@@ -349,14 +348,12 @@ static int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, const struct
 	return rc ? rc : bi__cl_check(bi__cl->Flush(queue), "clFlush", err);
 }
 
-int bi__opencl_launch_kernel(struct bi__device_state *device, struct bi__queue *queue,
-			     const struct bi__kernel_launch *launch, struct bi_error *err)
+int bi__opencl_launch_kernel(struct bi__queue *queue, const struct bi__kernel_launch *launch, struct bi_error *err)
 {
 	struct kernel *state = launch->kernel->state;
 	struct spare *spare;
 	int rc = take_spare(state, &spare, err);
 
-	(void)device;
 	if (rc)
 		return rc;
 	rc = set_arguments(spare, launch, err);

@@ -868,7 +868,7 @@ static int is_refused(struct opened *opened, const struct bi__plan *plan, const 
 
 	if (!is_masked() || plan->kind == BI_PLAN_LINEAR || src->immediate || (dst->block && src->block))
 		return 0;
-	OK(backend->move.takes(&opened->state, &(struct bi__move){ plan, *dst, *src, 0 }, &takes, &error));
+	OK(backend->move.takes(&(struct bi__move){ plan, *dst, *src, 0 }, &takes, &error));
 	return !takes;
 }
 
@@ -1952,8 +1952,8 @@ static void *map(struct opened *opened, const struct bi__block *block, size_t of
 	void *pointer = NULL;
 	int done = 0;
 
-	OK(backend->move.map(&opened->state, &opened->queue, &(struct bi__range){ block, offset, nbytes, mode },
-			     &pointer, &event, &error));
+	OK(backend->move.map(&opened->queue, &(struct bi__range){ block, offset, nbytes, mode }, &pointer, &event,
+			     &error));
 	assert_true(layer.host_waits() == waits);
 	OK(backend->order.poll(event, 1, &done, &error));
 	backend->order.event_release(event);
@@ -1975,14 +1975,14 @@ static void test_map(void **unused)
 		write_block(&opened, &block, bytes);
 		mapped = map(&opened, &block, 100, 300, BI_MAP_READ);
 		assert_memory_equal(mapped, bytes + 100, 300);
-		OK(backend->move.unmap(&opened.state, &opened.queue, &block, mapped, &error));
+		OK(backend->move.unmap(&opened.queue, &block, mapped, &error));
 		mapped = map(&opened, &block, 10, 50, BI_MAP_READ | BI_MAP_WRITE);
 		assert_memory_equal(mapped, bytes + 10, 50);
 		memset(mapped, 0x5a, 20);
-		OK(backend->move.unmap(&opened.state, &opened.queue, &block, mapped, &error));
+		OK(backend->move.unmap(&opened.queue, &block, mapped, &error));
 		mapped = map(&opened, &block, 900, 100, BI_MAP_WRITE | BI_MAP_DISCARD);
 		memset(mapped, 0xa5, 100);
-		OK(backend->move.unmap(&opened.state, &opened.queue, &block, mapped, &error));
+		OK(backend->move.unmap(&opened.queue, &block, mapped, &error));
 		memset(bytes + 10, 0x5a, 20);
 		memset(bytes + 900, 0xa5, 100);
 		read_block(&opened, &block, back);

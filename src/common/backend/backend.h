@@ -296,19 +296,18 @@ struct bi__backend {
 		 * memory, and does so faster than a packing step and a dense copy. Not called for devices with
 		 * BI_CAP_NATIVE_COPY, which take all plans. Optional: in a backend without it, other devices take none.
 		 */
-		int (*takes)(struct bi__device_state *device, const struct bi__move *move, int *takes,
-			     struct bi_error *err);
+		int (*takes)(const struct bi__move *move, int *takes, struct bi_error *err);
 		/* Returns the nanoseconds that the work of a complete event took on the device, or -1. Optional. */
 		int64_t (*elapsed)(uintptr_t event);
 		/*
 		 * Enqueues a mapping; *pointer is valid once the event is complete. Optional, together with `unmap`. If
 		 * a backend lacks them, bi_view_map uses the address of a block, or copies a block without address.
 		 */
-		int (*map)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__range *range,
-			   void **pointer, uintptr_t *event, struct bi_error *err);
+		int (*map)(struct bi__queue *queue, const struct bi__range *range, void **pointer, uintptr_t *event,
+			   struct bi_error *err);
 		/* Enqueues the end of a mapping. After a failure the mapping is as before: a later call may succeed. */
-		int (*unmap)(struct bi__device_state *device, struct bi__queue *queue, const struct bi__block *block,
-			     void *pointer, struct bi_error *err);
+		int (*unmap)(struct bi__queue *queue, const struct bi__block *block, void *pointer,
+			     struct bi_error *err);
 	} move;
 
 	/* Kernels of the caller (kernel.h). A backend has all of these functions or none; only `put` is optional. */
@@ -322,10 +321,9 @@ struct bi__backend {
 		int (*get)(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
 			   struct bi_error *err);
 		/* Releases kernel->state. NULL: there is nothing to release. */
-		void (*put)(struct bi__device_state *device, struct bi__kernel *kernel);
+		void (*put)(struct bi__kernel *kernel);
 		/* Enqueues a launch. The values are copied before the function returns. */
-		int (*enqueue)(struct bi__device_state *device, struct bi__queue *queue,
-			       const struct bi__kernel_launch *launch, struct bi_error *err);
+		int (*enqueue)(struct bi__queue *queue, const struct bi__kernel_launch *launch, struct bi_error *err);
 	} launch;
 };
 

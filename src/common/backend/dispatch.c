@@ -433,7 +433,7 @@ int bi__dispatch_takes(struct bi__device *device, const struct bi__move *move, i
 	*takes = (device->info->capabilities & BI_CAP_NATIVE_COPY) != 0;
 	if (rc || *takes || !device->backend->move.takes)
 		return rc;
-	CALL_IN_SCOPE(device, rc, device->backend->move.takes(&device->state, move, takes, err), err);
+	CALL_IN_SCOPE(device, rc, device->backend->move.takes(move, takes, err), err);
 	return rc;
 }
 
@@ -444,8 +444,7 @@ int bi__dispatch_map(struct bi__device *device, struct bi__queue *queue, const s
 
 	*event = 0;
 	if (!rc)
-		CALL_BACKEND(device->backend,
-			     rc = device->backend->move.map(&device->state, queue, range, pointer, event, err));
+		CALL_BACKEND(device->backend, rc = device->backend->move.map(queue, range, pointer, event, err));
 	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
@@ -456,8 +455,7 @@ int bi__dispatch_unmap(struct bi__device *device, struct bi__queue *queue, const
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc)
-		CALL_BACKEND(device->backend,
-			     rc = device->backend->move.unmap(&device->state, queue, block, pointer, err));
+		CALL_BACKEND(device->backend, rc = device->backend->move.unmap(queue, block, pointer, err));
 	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
@@ -494,7 +492,7 @@ int bi__dispatch_get_kernel(struct bi__device *device, uintptr_t program, const 
 void bi__dispatch_put_kernel(struct bi__device *device, struct bi__kernel *kernel)
 {
 	if (device->backend->launch.put && bi__dispatch_is_alive(device))
-		CALL_BACKEND(device->backend, device->backend->launch.put(&device->state, kernel));
+		CALL_BACKEND(device->backend, device->backend->launch.put(kernel));
 }
 
 int bi__dispatch_launch(struct bi__device *device, struct bi__queue *queue, const struct bi__kernel_launch *launch,
@@ -503,7 +501,7 @@ int bi__dispatch_launch(struct bi__device *device, struct bi__queue *queue, cons
 	int rc = bi__dispatch_alive(device, err);
 
 	if (!rc)
-		CALL_IN_SCOPE(device, rc, device->backend->launch.enqueue(&device->state, queue, launch, err), err);
+		CALL_IN_SCOPE(device, rc, device->backend->launch.enqueue(queue, launch, err), err);
 	bi__dispatch_count_enqueued(device, queue);
 	return rc;
 }
