@@ -240,9 +240,10 @@ int bi__opencl_get_kernel(struct bi__device_state *device, uintptr_t program, co
 		return bi__fail(err, BI_ENOMEM, "no memory for a kernel");
 	state->program = (struct program *)program;
 	rc = describe_kernel(device->state, state, name, out, err);
-	out->state = state;
 	if (rc)
 		free(state);
+	else
+		out->state = state;
 	return rc;
 }
 

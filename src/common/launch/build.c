@@ -175,13 +175,6 @@ static struct bi_kernel *make_kernel(struct bi_program *program, const char *nam
 	return kernel;
 }
 
-static void free_kernel(struct bi_kernel *kernel)
-{
-	bi_program_release(kernel->program);
-	free(kernel->kernel.parameters);
-	free(kernel);
-}
-
 /* Checks one parameter. PTX and host functions contain tables of parameters, maybe of another version of kernel.h. */
 static int check_parameter(const struct bi_parameter *parameter, unsigned index, const char *kernel,
 			   struct bi_error *err)
@@ -241,17 +234,13 @@ int bi_kernel_get(struct bi_program *program, const char *name, struct bi_kernel
 	if (!kernel)
 		return BI_ENOMEM;
 	rc = bi__dispatch_get_kernel(&program->context->device, program->handle, name, &kernel->kernel, err);
-	if (rc) {
-		free_kernel(kernel);
-		return rc;
-	}
-	rc = check_parameters(kernel, err);
-	if (rc) {
+	if (!rc)
+		rc = check_parameters(kernel, err);
+	if (rc)
 		bi_kernel_release(kernel);
-		return rc;
-	}
-	*out = kernel;
-	return BI_OK;
+	else
+		*out = kernel;
+	return rc;
 }
 
 struct bi_kernel *bi_kernel_retain(struct bi_kernel *kernel)
@@ -264,6 +253,9 @@ void bi_kernel_release(struct bi_kernel *kernel)
 {
 	if (!kernel || !bi__release_reference(&kernel->refs))
 		return;
-	bi__dispatch_put_kernel(&kernel->program->context->device, &kernel->kernel);
-	free_kernel(kernel);
+	if (kernel->kernel.state)
+		bi__dispatch_put_kernel(&kernel->program->context->device, &kernel->kernel);
+	bi_program_release(kernel->program);
+	free(kernel->kernel.parameters);
+	free(kernel);
 }
