@@ -70,15 +70,6 @@ void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, voi
 	memory->borrowed = true;
 }
 
-static void free_unused(struct bi_memory *memory)
-{
-	struct bi_context *context = memory->context;
-
-	pthread_mutex_destroy(&memory->lock);
-	free(memory);
-	bi_context_release(context);
-}
-
 static int allocate_block(struct bi_memory *memory, struct bi_error *err)
 {
 	struct bi_context *context = memory->context;
@@ -111,7 +102,8 @@ int bi__memory_new(struct bi_context *context, size_t nbytes, enum bi_memory_kin
 	if (nbytes)
 		rc = allocate_block(memory, err);
 	if (rc) {
-		free_unused(memory);
+		bi__memory_destroy(context, memory);
+		bi_context_release(context);
 		return rc;
 	}
 	memory->order.pending = memory->block.alloc_pending;
