@@ -1,8 +1,6 @@
 /* Memory: allocating, wrapping and freeing. */
 #include "cuda/cuda.h"
 
-#include "common/base/checked.h"
-
 static int check_allocation(bi__cu_result code, const char *call, size_t nbytes, struct bi_error *err)
 {
 	if (code != BI__CU_ERROR_OUT_OF_MEMORY)
@@ -121,12 +119,8 @@ static int check_free(const struct bi__cuda *cuda, size_t nbytes, struct bi_erro
 
 static int alloc_managed(const struct bi__cuda *cuda, size_t nbytes, bi__cu_pointer *address, struct bi_error *err)
 {
-	int rc;
+	int rc = check_free(cuda, nbytes, err);
 
-	if (!cuda->facts.managed_memory || !cuda->facts.concurrent_managed_access)
-		return bi__fail(err, BI_EUNSUPPORTED,
-				"cuda:%d has no managed memory that the host may use while it works", cuda->ordinal);
-	rc = check_free(cuda, nbytes, err);
 	return rc ? rc
 		  : check_allocation(bi__cu->MemAllocManaged(address, nbytes, BI__CU_MEM_ATTACH_GLOBAL),
 				     "cuMemAllocManaged", nbytes, err);
@@ -158,14 +152,10 @@ int bi__cuda_alloc(struct bi__device_state *device, struct bi__block *block, str
 {
 	struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope;
-	size_t total;
-	int rc;
+	int rc = bi__cuda_relax(&scope, err);
 
-	if (bi__add_size(block->nbytes, block->origin, &total))
-		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
-	rc = bi__cuda_relax(&scope, err);
 	if (!rc)
-		rc = alloc_kind(cuda, total, block, err);
+		rc = alloc_kind(cuda, block->origin + block->nbytes, block, err);
 	bi__cuda_leave(&scope);
 	return rc;
 }

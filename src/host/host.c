@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "common/backend/backend.h"
-#include "common/base/checked.h"
 #include "common/base/large_pages.h"
 #include "common/engine/engine.h"
 #include "host/program.h"
@@ -55,13 +54,9 @@ static char *allocate_aligned(size_t nbytes)
 
 static int host_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
 {
-	size_t total;
-	char *bytes;
+	char *bytes = allocate_aligned(block->origin + block->nbytes);
 
 	(void)device;
-	if (bi__add_size(block->nbytes, block->origin, &total) || total > PTRDIFF_MAX - 2 * ALIGNMENT)
-		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", block->nbytes);
-	bytes = allocate_aligned(total);
 	if (!bytes)
 		return bi__fail(err, BI_ENOMEM, "the host has no %zu bytes", block->nbytes);
 	block->kind = BI_HANDLE_HOST;

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "common/base/checked.h"
 #include "common/base/large_pages.h"
 
 static int create_buffer(const struct bi__opencl *opencl, cl_mem_flags flags, size_t nbytes, void *host, cl_mem *out,
@@ -127,14 +126,9 @@ static int alloc_buffer(struct bi__opencl *opencl, size_t nbytes, struct bi__blo
 int bi__opencl_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
 {
 	struct bi__opencl *opencl = device->state;
-	size_t total;
 
-	if (bi__add_size(block->nbytes, block->origin, &total))
-		return bi__fail(err, BI_EOVERFLOW, "%zu bytes do not fit into the address space", block->nbytes);
-	if (block->memory == BI_MEMORY_UNIFIED && !(opencl->capabilities & BI_CAP_SVM))
-		return bi__fail(err, BI_EUNSUPPORTED, "the device has no fine-grained shared virtual memory");
 	block->free_follows = 1;
-	return alloc_buffer(opencl, total, block, err);
+	return alloc_buffer(opencl, block->origin + block->nbytes, block, err);
 }
 
 /* The driver's description of a buffer. */

@@ -508,15 +508,13 @@ static void test_alloc_kinds(void **unused)
 
 static void test_alloc_fails(void **unused)
 {
-	struct bi__block block = { .nbytes = SIZE_MAX - 8, .origin = 64, .memory = BI_MEMORY_DEVICE };
+	struct bi__block block = { .nbytes = SIZE_MAX / 2, .origin = 64, .memory = BI_MEMORY_DEVICE };
 	cl_ulong most = 0;
 	char limit[80];
 	struct opened opened;
 
 	(void)unused;
 	open_default(&opened);
-	FAILS(BI_EOVERFLOW, "address space", backend->memory.alloc(&opened.state, &block, &error));
-	block.nbytes = SIZE_MAX / 2;
 	bi__cl->GetDeviceInfo(((struct bi__opencl *)opened.state.state)->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE,
 			      sizeof(most), &most, NULL);
 	snprintf(limit, sizeof(limit), "the largest buffer of the device has %llu bytes", (unsigned long long)most);

@@ -208,9 +208,10 @@ struct bi__backend {
 
 	struct {
 		/*
-		 * Allocates block->origin + block->nbytes bytes. The caller has set `memory`, `origin` and `nbytes`,
-		 * which is > 0, and cleared the rest. Sets `kind` and `handle`, and where they apply `host`,
-		 * `private_host`, `cookie`, `alloc_pending` and `free_follows`.
+		 * Allocates block->origin + block->nbytes bytes; this sum and an alignment do not overflow. The caller
+		 * has set `memory`, a kind that the device has, `origin` and `nbytes`, which is > 0, and cleared the
+		 * rest. Sets `kind` and `handle`, and where they apply `host`, `private_host`, `cookie`,
+		 * `alloc_pending` and `free_follows`.
 		 */
 		int (*alloc)(struct bi__device_state *device, struct bi__block *block, struct bi_error *err);
 		/*

@@ -20,6 +20,9 @@
 /* Origin of own blocks with option `debug`. Code that ignores the origin uses wrong bytes, which tests can find. */
 #define POISON_OFFSET 64
 
+/* The most bytes of a memory. A backend can add the origin and an alignment without an overflow. */
+#define MOST_BYTES ((size_t)PTRDIFF_MAX - 4096)
+
 /* Initialises an idle memory, except for the members that the pool, the retired list and a copy (partner) set later. */
 static void init_memory(struct bi_memory *memory, struct bi_context *context, const struct bi__backend *backend)
 {
@@ -76,6 +79,8 @@ static int allocate_block(struct bi_memory *memory, struct bi_error *err)
 	struct bi__scope scope;
 	int rc;
 
+	if (memory->block.memory == BI_MEMORY_UNIFIED && !(context->device.info->capabilities & BI_CAP_SVM))
+		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", context->device.info->spec);
 	if (memory->backend->synchronous)
 		return bi__dispatch_alloc(memory->backend, &context->device, &memory->block, err);
 	bi__dispatch_begin(&scope, &context->device);
@@ -119,8 +124,6 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	size_t rounded = bi__pool_round(nbytes);
 	int rc = BI_OK;
 
-	if (!rounded)
-		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", nbytes);
 	if (rounded > context->pool.limit)
 		return bi__memory_new(context, nbytes, kind, 0, out, err);
 	*out = bi__pool_take(context, kind, rounded);
@@ -169,6 +172,8 @@ int bi_memory_create(struct bi_context *context, size_t nbytes, enum bi_memory_k
 		return BI_EINVAL;
 	if ((unsigned)kind > BI_MEMORY_HOST)
 		return bi__fail(err, BI_EINVAL, "memory kind %d is not in 0..%d", (int)kind, BI_MEMORY_HOST);
+	if (nbytes > MOST_BYTES)
+		return bi__fail(err, BI_ENOMEM, "%zu bytes do not fit into the address space", nbytes);
 	if (nbytes)
 		bi__memory_limit_retired(&context->stream);
 	if (kind == BI_MEMORY_DEFAULT)

@@ -25,8 +25,6 @@ size_t bi__pool_round(size_t nbytes)
 
 	if (nbytes <= SMALLEST)
 		return SMALLEST;
-	if (nbytes > SIZE_MAX / 4)
-		return 0;
 	step = (size_t)1 << step_shift(nbytes);
 	return (nbytes + step - 1) & ~(step - 1);
 }

@@ -31,7 +31,7 @@ void bi__pool_finish(struct bi__pool *pool);
  */
 int bi__pool_serves(const struct bi_context *context, enum bi_memory_kind kind, size_t nbytes);
 
-/* Returns nbytes rounded up to the size of a class, or 0 if nbytes is larger than any class. */
+/* Returns nbytes, which is at most PTRDIFF_MAX, rounded up to the size of a class. */
 size_t bi__pool_round(size_t nbytes);
 
 /* Takes a memory of that kind and rounded size out of the pool and returns it, or returns NULL if it has none. */
