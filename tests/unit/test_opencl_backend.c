@@ -859,8 +859,7 @@ static enum bi_memory_kind random_kind(void)
 }
 
 /* Is this more than the device moves between a block and the host as it is? */
-static int is_refused(struct opened *opened, const struct bi__plan *plan, const struct bi__place *dst,
-		      const struct bi__place *src)
+static int is_refused(const struct bi__plan *plan, const struct bi__place *dst, const struct bi__place *src)
 {
 	int takes = 0;
 
@@ -888,7 +887,7 @@ static void check_copy(struct opened *opened, const struct pair *pair, enum rout
 
 	if (route == FILL)
 		src = (struct bi__place){ .host = bytes, .immediate = pair->src_nbytes };
-	refused = is_refused(opened, &pair->plan, &dst, &src);
+	refused = is_refused(&pair->plan, &dst, &src);
 	memcpy(actual, expected, pair->dst_nbytes);
 	write_block(opened, &to, expected);
 	write_block(opened, &from, bytes);

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "common/backend/backend.h"
-#include "common/base/checked.h"
 #include "common/engine/engine.h"
 #include "toy.h"
 
@@ -169,14 +168,8 @@ struct native *toy_create_file(struct native *context, size_t nbytes, struct bi_
 
 static int toy_alloc(struct bi__device_state *device, struct bi__block *block, struct bi_error *err)
 {
-	struct native *memory;
-	size_t total;
+	struct native *memory = toy_create_file((struct native *)device->native, block->origin + block->nbytes, err);
 
-	if (block->memory == BI_MEMORY_UNIFIED)
-		return bi__fail(err, BI_EUNSUPPORTED, "files are not unified memory");
-	if (bi__add_size(block->nbytes, block->origin, &total))
-		return bi__fail(err, BI_ENOMEM, "no file of %zu bytes", block->nbytes);
-	memory = toy_create_file((struct native *)device->native, total, err);
 	if (!memory)
 		return BI_ENOMEM;
 	block->kind = (enum bi_handle_kind)HANDLE;
