@@ -118,8 +118,6 @@ int bi__cuda_wait(struct bi__queue *queue, uintptr_t event, struct bi_error *err
 {
 	struct bi__cuda_queue *waiter = bi__cuda_queue_of(queue);
 
-	if (!event)
-		return BI_OK;
 	/* bi__cuda_begin has checked the context of the waiting queue. */
 	if (event_of(event)->shared != waiter->cuda->shared && bi__cuda_is_reset(event_of(event)->shared))
 		return bi__fail_vendor(err, BI_EDRIVER, BI__CU_ERROR_CONTEXT_IS_DESTROYED,
@@ -215,9 +213,7 @@ int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 	struct bi__cuda_scope scope;
 	int rc;
 
-	*done = !event;
-	if (!event)
-		return BI_OK;
+	*done = 0;
 	if (queried->is_captured)
 		return bi__fail(err, BI_ECAPTURE, "the event was recorded in a graph capture and never completes");
 	/* The first call may return the failure of earlier work. */
@@ -231,11 +227,8 @@ int bi__cuda_poll(uintptr_t event, int block, int *done, struct bi_error *err)
 int bi__cuda_event_wrap(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err)
 {
 	const struct bi__cuda *cuda = device->state;
-	struct bi__cuda_event *made;
+	struct bi__cuda_event *made = new_event(cuda->shared, err);
 
-	if (!native)
-		return bi__fail(err, BI_EINVAL, "the CUevent is 0");
-	made = new_event(cuda->shared, err);
 	if (!made)
 		return BI_ENOMEM;
 	made->handle = (bi__cu_event)native;
@@ -247,8 +240,7 @@ int bi__cuda_event_wrap(struct bi__device_state *device, uintptr_t native, uintp
 int bi__cuda_event_retain(uintptr_t event, struct bi_error *err)
 {
 	(void)err;
-	if (event)
-		atomic_fetch_add_explicit(&event_of(event)->refs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&event_of(event)->refs, 1, memory_order_relaxed);
 	return BI_OK;
 }
 
@@ -301,7 +293,7 @@ void bi__cuda_event_release(uintptr_t event)
 {
 	struct bi__cuda_event *released = event_of(event);
 
-	if (!event || atomic_fetch_sub_explicit(&released->refs, 1, memory_order_acq_rel) != 1)
+	if (atomic_fetch_sub_explicit(&released->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	if (released->read.slot)
 		release_read(released);
@@ -315,7 +307,7 @@ void bi__cuda_event_release(uintptr_t event)
 
 uintptr_t bi__cuda_event_handle(uintptr_t event)
 {
-	return event ? (uintptr_t)event_of(event)->handle : 0;
+	return (uintptr_t)event_of(event)->handle;
 }
 
 int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **out, struct bi_error *err)
@@ -344,7 +336,7 @@ int64_t bi__cuda_elapsed(uintptr_t event)
 	struct bi__cuda_scope scope;
 	float milliseconds = -1;
 
-	if (!event || !timed->start || bi__cuda_is_reset(timed->shared))
+	if (!timed->start || bi__cuda_is_reset(timed->shared))
 		return -1;
 	bi__cuda_enter_to_release(timed->shared->context, &scope);
 	if (bi__cu->EventElapsedTime(&milliseconds, timed->start, timed->handle) != BI__CU_SUCCESS)

@@ -231,10 +231,10 @@ struct bi__backend {
 	} memory;
 
 	/*
-	 * An event is a number that stands for a reference to a point on a queue. Event 0 is complete. Only the
-	 * backend interprets other numbers. An event belongs to the native context: it stays valid as long as a device
-	 * with that context is open. A synchronous backend has none of these functions. Any other backend has all of
-	 * them, except for the optional ones.
+	 * An event is a number that stands for a reference to a point on a queue. Event 0 is complete, and no function
+	 * gets it. Only the backend interprets other numbers. An event belongs to the native context: it stays valid as
+	 * long as a device with that context is open. A synchronous backend has none of these functions. Any other
+	 * backend has all of them, except for the optional ones.
 	 */
 	struct {
 		/* Wraps queue->native. If it is 0, creates a queue, with the order that queue->out_of_order says. */
