@@ -93,12 +93,6 @@ int bi__chunked_has_step(const struct bi__chunked *chunked)
 	return chunked->split.left || has_chunk_to_forward(chunked);
 }
 
-/* Makes the layout of a chunk in its buffer: dense, with the shape of the box. */
-static int layout_in_buffer(struct bi_layout *dense, const struct bi_layout *box, struct bi_error *err)
-{
-	return bi_layout_init(dense, box->dtype, box->ndim, box->shape, NULL, 0, err);
-}
-
 /* Waits until a buffer is free, and makes the step that copies the next box of the source into it. */
 static int make_fill_step(struct bi__chunked *chunked, struct bi__job *step, struct bi_error *err)
 {
@@ -109,7 +103,7 @@ static int make_fill_step(struct bi__chunked *chunked, struct bi__job *step, str
 	bi__split_next(&chunked->split, &chunked->to, at, shape);
 	bi__split_cut(&chunked->to, at, shape, &chunk->to);
 	bi__split_cut(&chunked->from, at, shape, &step->from);
-	rc = layout_in_buffer(&step->to, &step->from, err);
+	rc = bi_layout_init(&step->to, step->from.dtype, step->from.ndim, step->from.shape, NULL, 0, err);
 	if (!rc && !chunk->memory)
 		rc = bi__pinned_piece_get(chunked->context, &chunk->memory, err);
 	if (!rc)
@@ -132,7 +126,7 @@ static int make_forward_step(struct bi__chunked *chunked, struct bi__job *step, 
 	step->to = chunk->to;
 	step->stream = chunked->second;
 	step->operation = chunked->job->operation;
-	return rc ? rc : layout_in_buffer(&step->from, &step->to, err);
+	return rc ? rc : bi_layout_init(&step->from, step->to.dtype, step->to.ndim, step->to.shape, NULL, 0, err);
 }
 
 int bi__chunked_next(struct bi__chunked *chunked, struct bi__job *step, struct bi_error *err)

@@ -12,7 +12,7 @@
 #include "common/copy/job.h"
 #include "common/plan/split.h"
 
-/* A staging buffer, which is a piece of pinned memory, and the place of its chunk in the destination. */
+/* A staging buffer, which is a piece of pinned memory with a dense chunk, and the chunk's place in the destination. */
 struct bi__chunk {
 	struct bi_memory *memory; /* NULL until the first chunk needs the buffer */
 	struct bi_layout to;

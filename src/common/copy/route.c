@@ -59,7 +59,7 @@ static int is_cross(const struct bi__job *job)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
 
-	return to->context != from->context && !to->backend->cpu_addressable && !from->backend->cpu_addressable &&
+	return !to->backend->cpu_addressable && !from->backend->cpu_addressable &&
 	       !bi__same_space(to->context, from->context);
 }
 
@@ -178,19 +178,10 @@ static int check_steps(const struct bi__job *job, struct bi_error *err)
 	return rc;
 }
 
-/*
- * Returns the caller's stream if the step can use it, else NULL. A step between two device memories can use a stream
- * that reaches one of them: the route of the step checks the rest.
- */
+/* Returns the caller's stream if the step can use it, else NULL. */
 static struct bi_stream *step_stream(struct bi_stream *stream, const struct bi__job *step)
 {
-	const struct bi_memory *to = step->dst, *from = step->src;
-
-	if (!stream)
-		return NULL;
-	if (to->backend->cpu_addressable || from->backend->cpu_addressable)
-		return bi__job_serves(stream, to, from) ? stream : NULL;
-	return bi__stream_reaches(stream, to) || bi__stream_reaches(stream, from) ? stream : NULL;
+	return stream && bi__job_serves(stream, step->dst, step->src) ? stream : NULL;
 }
 
 /*
