@@ -12,7 +12,7 @@
 #include "buffer_interface/binding.h"
 #include "common/base/files.h"
 #include "common/base/status.h"
-#include "common/runtime/memory.h"
+#include "common/view/view.h"
 #include "interop/npy_header.h"
 
 #define PART ((size_t)16 << 20)
@@ -122,14 +122,9 @@ static int read_elements(const struct bi_npy_source *source, const struct bi_vie
 static int read_array(struct bi_context *context, const struct bi_npy_source *source, const struct bi_layout *described,
 		      struct bi_view **out, struct bi_error *err)
 {
-	struct bi_memory *memory;
 	struct bi_view *made;
-	int rc = bi__memory_create_for(context, described, BI_MEMORY_DEFAULT, &memory, err);
+	int rc = bi__view_new(context, BI_MEMORY_DEFAULT, described, NULL, &made, err);
 
-	if (rc)
-		return rc;
-	rc = bi_view_create(memory, described, 0, &made, err);
-	bi_memory_release(memory);
 	if (rc)
 		return rc;
 	rc = read_elements(source, made, err);

@@ -1,6 +1,5 @@
 /* Arrays that have the elements of another array. */
 #include "common/base/status.h"
-#include "common/runtime/memory.h"
 #include "common/runtime/stream.h"
 #include "common/view/view.h"
 
@@ -9,7 +8,6 @@ static int make_dense(const struct bi_view *view, struct bi_context *context, en
 		      struct bi_view **out, struct bi_error *err)
 {
 	struct bi_layout layout, dense;
-	struct bi_memory *memory;
 	int rc;
 
 	bi__view_get_layout(view, &layout);
@@ -18,13 +16,7 @@ static int make_dense(const struct bi_view *view, struct bi_context *context, en
 		return rc;
 	dense.descr = layout.descr;
 	dense.descr_length = layout.descr_length;
-	rc = bi__memory_create_for(context, &dense, kind, &memory, err);
-	if (rc)
-		return rc;
-	rc = bi__view_make(memory, &dense, bi__view_text(view), 0, out, err);
-	if (rc)
-		bi_memory_release(memory);
-	return rc;
+	return bi__view_new(context, kind, &dense, bi__view_text(view), out, err);
 }
 
 int bi_view_clone(const struct bi_view *view, struct bi_context *context, struct bi_view **out, struct bi_error *err)

@@ -411,23 +411,29 @@ int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign
 	return rc ? rc : bi__view_wrap(context, &wrapping, out, err);
 }
 
+int bi__view_new(struct bi_context *context, enum bi_memory_kind kind, const struct bi_layout *layout,
+		 struct bi__text *text, struct bi_view **out, struct bi_error *err)
+{
+	struct bi_memory *memory;
+	int rc = bi__memory_create_for(context, layout, kind, &memory, err);
+
+	if (rc)
+		return rc;
+	rc = bi__view_make(memory, layout, text, 0, out, err);
+	if (rc)
+		bi_memory_release(memory);
+	return rc;
+}
+
 int bi_view_empty(struct bi_context *context, struct bi_dtype dtype, int ndim, const int64_t *shape,
 		  struct bi_view **out, struct bi_error *err)
 {
-	struct bi_memory *memory;
 	struct bi_layout layout;
 	int rc = bi__check_out(out, 1, "", err);
 
 	if (!rc)
 		rc = bi_layout_init(&layout, dtype, ndim, shape, NULL, 0, err);
-	if (!rc)
-		rc = bi__memory_create_for(context, &layout, BI_MEMORY_DEFAULT, &memory, err);
-	if (rc)
-		return rc;
-	rc = bi__view_take(memory, &layout, 0, out, err);
-	if (rc)
-		bi_memory_release(memory);
-	return rc;
+	return rc ? rc : bi__view_new(context, BI_MEMORY_DEFAULT, &layout, NULL, out, err);
 }
 
 int bi_view_wrap_host(struct bi_context *context, void *data, struct bi_dtype dtype, int ndim, const int64_t *shape,

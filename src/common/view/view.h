@@ -52,6 +52,10 @@ int bi__view_take(struct bi_memory *memory, const struct bi_layout *layout, unsi
 int bi__view_make(struct bi_memory *memory, const struct bi_layout *layout, struct bi__text *text, unsigned flags,
 		  struct bi_view **out, struct bi_error *err);
 
+/* Makes a view, like bi__view_make, of new memory that a dense layout at offset 0 fills. On failure *out is unchanged. */
+int bi__view_new(struct bi_context *context, enum bi_memory_kind kind, const struct bi_layout *layout,
+		 struct bi__text *text, struct bi_view **out, struct bi_error *err);
+
 /*
  * Allocates a view of `ndim` dimensions with a reference to the memory of `source`. Only ndim, is_behind and memory are
  * set. Returns NULL on BI_ENOMEM. Call bi__view_complete or bi__view_abandon next.
