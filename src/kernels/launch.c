@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/base/checked.h"
+
 static const char *const kernel_names[BI__KERNEL_COUNT] = {
 #define NAME_STRIDED32(size, bits) "bi__strided32_" #size,
 #define NAME_STRIDED64(size, bits) "bi__strided64_" #size,
@@ -109,11 +111,6 @@ struct pair {
 	int line; /* lines are along x (0) or y (1) */
 	int is_one_line, is_one_run;
 };
-
-static int64_t at_most(int64_t value, int64_t limit)
-{
-	return value < limit ? value : limit;
-}
 
 /*
  * Chooses y and the axis of the lines. If the source has a smaller step along another axis than along x, not counting
@@ -227,11 +224,11 @@ static int64_t most_inside(const struct pair *pair, int64_t side)
 {
 	int in = pair->line, out = !in;
 	int64_t outer = pair->axes[out].extent, step = pair->steps[in] ? pair->steps[in] : 1;
-	int64_t lines = at_most(outer, in ? side : LEAST_LINES) + pair->more[out];
+	int64_t lines = bi__minimum(outer, in ? side : LEAST_LINES) + pair->more[out];
 	/* A power of two of words, unless the shared memory allows fewer. */
 	int64_t words = INT64_C(1) << log2_above(BI__TILE_READS * BI__TILE_GROUP / 2 / lines + 1);
 
-	words = at_most(words, (BI__TILE_WORDS - 4) / lines - 4);
+	words = bi__minimum(words, (BI__TILE_WORDS - 4) / lines - 4);
 	if (in && outer >= side)
 		words = side / pair->n;
 	return (words * pair->n - pair->slack[1]) / step - pair->more[in];
@@ -244,15 +241,16 @@ static int size_tile(struct pair *pair, int64_t side)
 	int64_t n = pair->n, most = BI__TILE_READS * BI__TILE_GROUP;
 	int64_t inner = pair->axes[in].extent, outer = pair->axes[out].extent;
 
-	pair->extents[in] = round_extent(pair, in, pair->is_one_line ? inner : at_most(inner, most_inside(pair, side)));
+	pair->extents[in] =
+		round_extent(pair, in, pair->is_one_line ? inner : bi__minimum(inner, most_inside(pair, side)));
 	if (pair->extents[in] < 1)
 		return 0;
 	if (pair->is_one_line)
-		outer = at_most(outer, (most - 2) * n / pair->steps[out] - pair->more[out] - 1);
+		outer = bi__minimum(outer, (most - 2) * n / pair->steps[out] - pair->more[out] - 1);
 	else
-		outer = at_most(outer, at_most((BI__TILE_WORDS - 4) * n / line_pitch(pair),
-					       most >> log2_above(words_of_line(pair))) -
-					       pair->more[out]);
+		outer = bi__minimum(outer, bi__minimum((BI__TILE_WORDS - 4) * n / line_pitch(pair),
+						       most >> log2_above(words_of_line(pair))) -
+						   pair->more[out]);
 	pair->extents[out] = round_extent(pair, out, outer);
 	if (pair->extents[out] < 1 || (pair->is_one_run && pair->extents[0] < pair->axes[0].extent))
 		return 0;
@@ -283,7 +281,7 @@ static void share_words(struct bi__tile *tile, const struct pair *pair)
 
 	tile->threads = words < group ? words : group;
 	tile->parts = words - tile->threads;
-	tile->runs = pair->is_one_run ? 0 : log2_above(at_most(pair->extents[1], BI__TILE_GROUP / 2));
+	tile->runs = pair->is_one_run ? 0 : log2_above(bi__minimum(pair->extents[1], BI__TILE_GROUP / 2));
 	tile->row = pair->is_one_run ? (uint32_t)pair->extents[0] : 0;
 	if (pair->is_one_run)
 		set_division(tile->row, &tile->magic, &tile->shift);

@@ -25,6 +25,11 @@ static inline int bi__check_handle(const char *name, uint64_t value, struct bi_e
 			name, (unsigned long long)value, (unsigned long long)UINTPTR_MAX);
 }
 
+static inline int64_t bi__minimum(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Returns the greatest common divisor. If one number is 0, returns the other. */
 static inline uint64_t bi__common_divisor(uint64_t a, uint64_t b)
 {

@@ -55,7 +55,7 @@ static int is_needed_by_source(const struct bi__tiles *tiles, const struct bi__t
 		const struct bi__tile_axis *other = &tiles->axes[i];
 
 		if (other->src && llabs(other->src) < llabs(axis->src))
-			bytes *= bi__tiles_minimum(other->extent, ENOUGH);
+			bytes *= bi__minimum(other->extent, ENOUGH);
 	}
 	return axis->src && bytes < ENOUGH;
 }
@@ -103,7 +103,7 @@ static int64_t most_positions(const struct bi__tiles *tiles, const struct bi__ti
 	for (int i = 0; i < tiles->n; i++)
 		if (&tiles->axes[i] != axis)
 			count *= tiles->axes[i].block;
-	return MOST_POSITIONS / bi__tiles_minimum(count, MOST_POSITIONS);
+	return MOST_POSITIONS / bi__minimum(count, MOST_POSITIONS);
 }
 
 /* Chooses S. If S needs an axis of D, tiles are no longer ONCE. */
@@ -123,7 +123,7 @@ static void cut_runs(struct bi__tiles *tiles)
 			/* Units of 6 and 8 bytes are mostly faster one by one than turned twice. */
 			tiles->way = tiles->element > 4 ? BI__TILES_LARGE : BI__TILES_TWICE;
 		}
-		most = bi__tiles_minimum(most, most_positions(tiles, axis));
+		most = bi__minimum(most, most_positions(tiles, axis));
 		if (most > axis->block)
 			axis->block = equal_block(axis->extent, most);
 		axis->in_run = 1;

@@ -56,7 +56,7 @@ static void start_lines(struct bi__tiles *tiles)
 static int fit_sets(const struct bi__tiles *tiles)
 {
 	const int64_t wanted = tiles->slots + (tiles->streams ? BI__RUNS_AHEAD : 0);
-	const int64_t runs = bi__tiles_minimum(wanted, tiles->reads.count);
+	const int64_t runs = bi__minimum(wanted, tiles->reads.count);
 	unsigned char lines[BI__SETS] = { 0 };
 
 	for (int64_t i = 0; i < runs; i++)

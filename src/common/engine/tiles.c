@@ -229,7 +229,7 @@ static void copy_once(const struct bi__tiles *tiles, const struct batch *batch)
 	unsigned char *c = tiles->c + BI__LINE;
 
 	for (int64_t at = 0; at < tiles->row; at += some) {
-		for (int64_t i = at; i < bi__tiles_minimum(at + some, tiles->row); i++) {
+		for (int64_t i = at; i < bi__minimum(at + some, tiles->row); i++) {
 			prefetch_run(tiles, run_ahead(tiles, batch, i));
 			if (tiles->a)
 				gather_row(tiles, tiles->a + (i - at) * (int64_t)tiles->a_pitch,
@@ -313,14 +313,14 @@ static __attribute__((noinline)) void copy_large(const struct bi__tiles *tiles, 
 
 static int64_t block_start(const struct bi__tile_axis *axis, int64_t i)
 {
-	return bi__tiles_minimum(i * axis->block, axis->extent - axis->block);
+	return bi__minimum(i * axis->block, axis->extent - axis->block);
 }
 
 /* Finds the tiles of the batch from number `first` on: of tiles that continue each other, the first one. */
 static void find_tiles(const struct bi__tiles *tiles, struct batch *batch, int64_t first, unsigned char *dst,
 		       const unsigned char *src)
 {
-	batch->count = bi__tiles_minimum(tiles->outer - first, tiles->together);
+	batch->count = bi__minimum(tiles->outer - first, tiles->together);
 	for (int64_t k = 0; k < batch->count; k++) {
 		int64_t left = first + k;
 

@@ -2,6 +2,7 @@
 #ifndef BI_COMMON_ENGINE_TILES_H
 #define BI_COMMON_ENGINE_TILES_H
 
+#include "common/base/checked.h"
 #include "common/engine/parts.h"
 #include "common/engine/run.h"
 
@@ -78,11 +79,6 @@ static inline int64_t bi__tiles_divide_up(int64_t a, int64_t b)
 static inline int64_t bi__tiles_round_up(int64_t n, int64_t to)
 {
 	return bi__tiles_divide_up(n, to) * to;
-}
-
-static inline int64_t bi__tiles_minimum(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 static inline int64_t bi__tiles_blocks_of(const struct bi__tile_axis *axis)

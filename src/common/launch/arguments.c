@@ -260,11 +260,6 @@ static int check_group(const struct bi_kernel *kernel, const struct bi__kernel_l
 	return BI_OK;
 }
 
-static int64_t at_most(int64_t size, int64_t limit)
-{
-	return size < limit ? size : limit;
-}
-
 /* The most items along x of a group that choose_group makes for a grid with several axes. */
 #define ITEMS_X 32
 
@@ -299,10 +294,11 @@ static void balance_group(const struct bi__kernel *limits, struct bi__kernel_lau
 
 static void choose_group(const struct bi__kernel *limits, struct bi__kernel_launch *launch)
 {
-	launch->group[0] = at_most(launch->size[0], at_most(launch->ndim == 1 ? INT64_MAX : ITEMS_X, limits->threads));
-	launch->group[1] = at_most(launch->size[1], limits->threads / launch->group[0]);
-	launch->group[2] = at_most(launch->size[2], limits->threads / launch->group[0] / launch->group[1]);
-	launch->group[2] = at_most(launch->group[2], (int64_t)limits->most_along[2]);
+	launch->group[0] =
+		bi__minimum(launch->size[0], bi__minimum(launch->ndim == 1 ? INT64_MAX : ITEMS_X, limits->threads));
+	launch->group[1] = bi__minimum(launch->size[1], limits->threads / launch->group[0]);
+	launch->group[2] = bi__minimum(launch->size[2], limits->threads / launch->group[0] / launch->group[1]);
+	launch->group[2] = bi__minimum(launch->group[2], (int64_t)limits->most_along[2]);
 	balance_group(limits, launch, 2);
 	balance_group(limits, launch, 1);
 }
