@@ -18,12 +18,6 @@
 /* The least limit of retired memory. It is the limit of the pool otherwise, which may be small or 0. */
 #define LEAST_RETIRED_LIMIT ((size_t)64 << 20)
 
-static void init_retired(struct bi__retired *retired, size_t pool_limit)
-{
-	retired->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	retired->limit = pool_limit > LEAST_RETIRED_LIMIT ? pool_limit : LEAST_RETIRED_LIMIT;
-}
-
 static void init_settings(struct bi_context *context, const struct bi_options *options)
 {
 	const char *cai_sync = bi__environment("BI_CAI_SYNC");
@@ -37,16 +31,6 @@ static void init_settings(struct bi_context *context, const struct bi_options *o
 	context->release.fn = options->release;
 	context->release.data = options->release_data;
 	context->around_close = options->around_close;
-}
-
-/* Sets the members that are not 0, except for the device and the report. */
-static void init_context(struct bi_context *context, const struct bi_options *options)
-{
-	atomic_init(&context->refs, 1);
-	bi__stream_init(&context->stream, context);
-	init_settings(context, options);
-	bi__pool_init(&context->pool, options->pool_limit);
-	init_retired(&context->retired, context->pool.limit);
 }
 
 /* Frees a context that has no open device and owns no memory. */
@@ -65,7 +49,12 @@ static struct bi_context *new_context(const struct bi_options *options)
 
 	if (!context)
 		return NULL;
-	init_context(context, options);
+	atomic_init(&context->refs, 1);
+	bi__stream_init(&context->stream, context);
+	init_settings(context, options);
+	bi__pool_init(&context->pool, options->pool_limit);
+	context->retired.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	context->retired.limit = context->pool.limit > LEAST_RETIRED_LIMIT ? context->pool.limit : LEAST_RETIRED_LIMIT;
 	if (options->profile && !(context->report = bi__report_create())) {
 		free_context(context);
 		return NULL;
