@@ -201,70 +201,56 @@ static int is_contiguous_object(const struct bi_view *view)
 	       view->traits & BI__TRAIT_C_CONTIGUOUS;
 }
 
-/* Inline functions, because bi_view_write and bi_view_read are often called for a few bytes. */
-static inline __attribute__((always_inline)) int write_array(const struct bi_view *dst, struct bi_memory *bytes,
-							     struct bi_error *err)
+/*
+ * Copies the caller's bytes to the array, or (`writes` is 0) the array to the bytes. Inlined, because bi_view_write and
+ * bi_view_read are often called for a few bytes.
+ */
+static inline __attribute__((always_inline)) int transfer_array(const struct bi_view *view, struct bi_memory *bytes,
+								int writes, struct bi_error *err)
 {
 	struct bi__job job;
-	int rc = check_destination(dst, err);
+	int rc = writes ? check_destination(view, err) : BI_OK;
 
 	if (!rc)
-		rc = start_job(&job, "write", dst->memory, bytes, err);
+		rc = start_job(&job, writes ? "write" : "read", writes ? view->memory : bytes,
+			       writes ? bytes : view->memory, err);
 	if (rc || !bytes->nbytes)
 		return rc;
-	if (is_contiguous_object(dst)) {
-		bi__plan_bytes(&job.plan, dst->offset, 0, bytes->nbytes);
+	if (is_contiguous_object(view)) {
+		bi__plan_bytes(&job.plan, writes ? view->offset : 0, writes ? 0 : view->offset, bytes->nbytes);
 		return bi__job_enqueue(&job, err);
 	}
-	bi__view_get_layout(dst, &job.to);
-	rc = bi_layout_init(&job.from, dst->dtype, dst->ndim, dst->dims, NULL, 0, err);
+	bi__view_get_layout(view, writes ? &job.to : &job.from);
+	rc = bi_layout_init(writes ? &job.from : &job.to, view->dtype, view->ndim, view->dims, NULL, 0, err);
 	return rc ? rc : bi__job_run(&job, err);
 }
 
-static inline int read_array(const struct bi_view *src, struct bi_memory *bytes, struct bi_error *err)
+static inline __attribute__((always_inline)) int transfer_one(const struct bi_view *view, const void *bytes,
+							      size_t nbytes, int writes, struct bi_error *err)
 {
-	struct bi__job job;
-	int rc = start_job(&job, "read", bytes, src->memory, err);
+	struct access access;
+	int rc = check_bytes(view, bytes, nbytes, err);
 
-	if (rc || !bytes->nbytes)
+	if (rc)
 		return rc;
-	if (is_contiguous_object(src)) {
-		bi__plan_bytes(&job.plan, 0, src->offset, bytes->nbytes);
-		return bi__job_enqueue(&job, err);
-	}
-	bi__view_get_layout(src, &job.from);
-	rc = bi_layout_init(&job.to, src->dtype, src->ndim, src->dims, NULL, 0, err);
-	return rc ? rc : bi__job_run(&job, err);
+	begin_access(&access, view, bytes, nbytes);
+	return finish_access(&access, transfer_array(view, &access.bytes, writes, err), err);
 }
 
 int bi_view_read(const struct bi_view *view, void *bytes, size_t nbytes, struct bi_error *err)
 {
-	struct access access;
-	int rc = check_bytes(view, bytes, nbytes, err);
-
-	if (rc)
-		return rc;
-	begin_access(&access, view, bytes, nbytes);
-	return finish_access(&access, read_array(view, &access.bytes, err), err);
+	return transfer_one(view, bytes, nbytes, 0, err);
 }
 
 int bi_view_write(const struct bi_view *view, const void *bytes, size_t nbytes, struct bi_error *err)
 {
-	struct access access;
-	int rc = check_bytes(view, bytes, nbytes, err);
-
-	if (rc)
-		return rc;
-	begin_access(&access, view, bytes, nbytes);
-	return finish_access(&access, write_array(view, &access.bytes, err), err);
+	return transfer_one(view, bytes, nbytes, 1, err);
 }
-
-typedef int (*transfer_fn)(const struct bi_view *view, struct bi_memory *bytes, struct bi_error *err);
 
 #define MOST_TRANSFERS 32
 
 /* Enqueues the transfers one after the other, and waits for them in the opposite order, because scopes nest. */
-static int transfer_few(const struct bi_transfer *transfers, size_t count, transfer_fn transfer, struct bi_error *err)
+static int transfer_few(const struct bi_transfer *transfers, size_t count, int writes, struct bi_error *err)
 {
 	struct access accesses[MOST_TRANSFERS];
 	size_t begun = 0;
@@ -274,39 +260,38 @@ static int transfer_few(const struct bi_transfer *transfers, size_t count, trans
 		const struct bi_transfer *next = &transfers[begun];
 
 		begin_access(&accesses[begun], next->view, next->bytes, next->nbytes);
-		rc = transfer(next->view, &accesses[begun].bytes, err);
+		rc = transfer_array(next->view, &accesses[begun].bytes, writes, err);
 	}
 	while (begun)
 		rc = finish_access(&accesses[--begun], rc, err);
 	return rc;
 }
 
-static int transfer_all(const struct bi_transfer *transfers, size_t count, transfer_fn transfer, struct bi_error *err)
+static int transfer_all(const struct bi_transfer *transfers, size_t count, int writes, struct bi_error *err)
 {
 	struct bi_error wrong;
 	int rc = count && !transfers ? bi__fail(err, BI_EINVAL, "transfers is NULL") : BI_OK;
 
 	for (size_t i = 0; i < count && !rc; i++) {
 		rc = check_bytes(transfers[i].view, transfers[i].bytes, transfers[i].nbytes, &wrong);
-		if (!rc && transfer == write_array)
+		if (!rc && writes)
 			rc = check_destination(transfers[i].view, &wrong);
 		if (rc)
 			bi__fail(err, rc, "transfers[%zu]: %s", i, wrong.message);
 	}
 	for (size_t i = 0; i < count && !rc; i += MOST_TRANSFERS)
-		rc = transfer_few(transfers + i, count - i < MOST_TRANSFERS ? count - i : MOST_TRANSFERS, transfer,
-				  err);
+		rc = transfer_few(transfers + i, count - i < MOST_TRANSFERS ? count - i : MOST_TRANSFERS, writes, err);
 	return rc;
 }
 
 int bi_views_read(const struct bi_transfer *transfers, size_t count, struct bi_error *err)
 {
-	return transfer_all(transfers, count, read_array, err);
+	return transfer_all(transfers, count, 0, err);
 }
 
 int bi_views_write(const struct bi_transfer *transfers, size_t count, struct bi_error *err)
 {
-	return transfer_all(transfers, count, write_array, err);
+	return transfer_all(transfers, count, 1, err);
 }
 
 static int check_element(const struct bi_view *view, const int64_t *index, const void *element, struct bi_error *err)
