@@ -221,7 +221,7 @@ static void copies_equal_the_naive_ones(const struct bi__simd *simd)
 			bi__plan_make(&plan, &layouts.dst, &layouts.src);
 			compare_all_ways(simd, &plan, layouts.dst_bytes);
 			source = place_source(item_size);
-			bi__plan_fill(&plan, &layouts.dst);
+			bi__plan_make(&plan, &layouts.dst, NULL);
 			compare_all_ways(simd, &plan, layouts.dst_bytes);
 		}
 	}

@@ -822,7 +822,7 @@ static void random_pair(struct pair *pair, int ndim, int is_fill)
 	pair->src_nbytes = settle(&pair->src, between(0, 9)) + 16;
 	if (is_fill) {
 		pair->src_nbytes = dtype.item_size;
-		bi__plan_fill(&pair->plan, &pair->dst);
+		bi__plan_make(&pair->plan, &pair->dst, NULL);
 	} else {
 		bi__plan_make(&pair->plan, &pair->dst, &pair->src);
 	}
@@ -1177,7 +1177,7 @@ static void test_fill_commands(void **unused)
 		struct bi__place dst = at_block(&block);
 
 		OK(bi_layout_init(&pair.dst, dtype, 1, &shape, NULL, cases[i].offset, &error));
-		bi__plan_fill(&pair.plan, &pair.dst);
+		bi__plan_make(&pair.plan, &pair.dst, NULL);
 		block = allocate(&opened, (size_t)cases[i].offset + 37 * dtype.item_size + 5, 128, BI_MEMORY_DEVICE);
 		expected = random_bytes(block.nbytes);
 		actual = malloc(block.nbytes);
@@ -1214,7 +1214,7 @@ static void test_large_fill(void **unused)
 
 		OK(bi_layout_init(&pair.dst, dtype, 1, &shapes[i], NULL, 64, &error));
 		pair.dst_nbytes = 4 * (size_t)shapes[i] + 80;
-		bi__plan_fill(&pair.plan, &pair.dst);
+		bi__plan_make(&pair.plan, &pair.dst, NULL);
 		do {
 			layer.reset();
 			check_copy(&opened, &pair, FILL, 0);

@@ -172,7 +172,7 @@ static void test_random_fills(void **state)
 		src.offset = 0;
 		check_pair(&dst, &src);
 		bi__plan_make(&plan, &dst, &src);
-		bi__plan_fill(&fill, &dst);
+		bi__plan_make(&fill, &dst, NULL);
 		assert_true(plan_equal(&plan, &fill));
 		assert_true(fill.kind == BI_PLAN_FILL || fill.ndim == 0);
 	}

@@ -110,7 +110,7 @@ int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *s
 	if (rc || holds_nothing(view))
 		return rc;
 	bi__view_get_layout(view, &job.to);
-	bi__plan_fill(&job.plan, &job.to);
+	bi__plan_make(&job.plan, &job.to, NULL);
 	job.stream = stream;
 	return enqueue_item(&job, element, err);
 }
@@ -363,6 +363,6 @@ int bi_view_set_element(const struct bi_view *view, const int64_t *index, const 
 		rc = bi__fail(err, BI_EREADONLY, "the destination is read-only: write to a copy of it");
 	if (rc || !view->dtype.item_size)
 		return rc;
-	bi__plan_fill(&job.plan, &job.to);
+	bi__plan_make(&job.plan, &job.to, NULL);
 	return enqueue_item(&job, element, err);
 }

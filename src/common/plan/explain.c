@@ -119,10 +119,7 @@ int bi_plan_make(const struct bi_layout *dst, const struct bi_layout *src, struc
 		return rc;
 	if (bi_layout_self_overlap(dst))
 		return bi__fail(err, BI_EOVERLAP, "two elements of the destination share bytes");
-	if (src)
-		bi__plan_make(&plan, dst, src);
-	else
-		bi__plan_fill(&plan, dst);
+	bi__plan_make(&plan, dst, src);
 	write_public_plan(&plan, out);
 	return BI_OK;
 }

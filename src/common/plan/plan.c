@@ -170,59 +170,47 @@ void bi__plan_classify(struct bi__plan *plan, size_t item_size)
  * is possible before the sort: if no two elements of the destination share bytes, all other axes have larger strides,
  * and the sort would leave these axes last.
  */
-static int absorb_dense(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides)
+static int absorb_dense(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src)
 {
 	int n = dst->ndim;
 
 	for (; n > 0; n--) {
 		int64_t extent = dst->shape[n - 1], unit = (int64_t)plan->unit;
 
-		if (extent != 1 && (dst->strides[n - 1] != unit || src_strides[n - 1] != unit))
+		if (extent != 1 && (dst->strides[n - 1] != unit || src->strides[n - 1] != unit))
 			break;
 		plan->unit *= (size_t)extent;
 	}
 	return n;
 }
 
-static void make_nest(struct bi__plan *plan, const struct bi_layout *dst, const int64_t *src_strides, int ndim)
+static void make_nest(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src, int ndim)
 {
 	struct axis axes[BI_MAX_NDIM];
 
 	for (int i = 0; i < ndim; i++)
-		add_axis(plan, axes, dst->shape[i], dst->strides[i], src_strides ? src_strides[i] : 0);
+		add_axis(plan, axes, dst->shape[i], dst->strides[i], src ? src->strides[i] : 0);
 	if (!plan->ndim)
 		return;
 	sort_axes(axes, plan->ndim);
 	absorb_rows(plan, axes, merge_axes(axes, plan->ndim));
 }
 
-/* Makes a plan. If src_strides is NULL, the source is one item. */
-static void make_plan(struct bi__plan *plan, const struct bi_layout *dst, int64_t src_offset,
-		      const int64_t *src_strides)
+void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src)
 {
 	int left;
 
 	plan->bytes = (uint64_t)bi_layout_nbytes(dst);
 	plan->unit = dst->dtype.item_size;
 	plan->dst_offset = dst->offset;
-	plan->src_offset = src_offset;
+	plan->src_offset = src ? src->offset : 0;
 	plan->ndim = 0;
 	plan->kind = BI_PLAN_NOTHING;
 	plan->cross = -1;
 	if (plan->bytes == 0)
 		return;
-	left = src_strides ? absorb_dense(plan, dst, src_strides) : dst->ndim;
+	left = src ? absorb_dense(plan, dst, src) : dst->ndim;
 	if (left)
-		make_nest(plan, dst, src_strides, left);
+		make_nest(plan, dst, src, left);
 	bi__plan_classify(plan, dst->dtype.item_size);
-}
-
-void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src)
-{
-	make_plan(plan, dst, src->offset, src->strides);
-}
-
-void bi__plan_fill(struct bi__plan *plan, const struct bi_layout *dst)
-{
-	make_plan(plan, dst, 0, NULL);
 }

@@ -50,9 +50,9 @@ struct bi__plan {
 int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, struct bi_error *err);
 
 /*
- * Makes the plan of a copy. Both layouts have passed bi__plan_check. To be executed, the plan needs a destination in
- * which no two elements share bytes. Cannot fail: if bi_layout_init accepts the layouts and the number of bytes fits
- * into size_t, no sum or product overflows.
+ * Makes the plan of a copy, or of a fill with one item at source offset 0 if `src` is NULL. Both layouts have passed
+ * bi__plan_check. To be executed, the plan needs a destination in which no two elements share bytes. Cannot fail: if
+ * bi_layout_init accepts the layouts and the number of bytes fits into size_t, no sum or product overflows.
  */
 void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src);
 
@@ -67,9 +67,6 @@ static inline void bi__plan_bytes(struct bi__plan *plan, int64_t dst_offset, int
 	plan->dst_offset = dst_offset;
 	plan->src_offset = src_offset;
 }
-
-/* Makes the plan that fills dst with one item at source offset 0. */
-void bi__plan_fill(struct bi__plan *plan, const struct bi_layout *dst);
 
 /* Sets kind and cross of a plan whose other members are set. The plan moves at least one byte. */
 void bi__plan_classify(struct bi__plan *plan, size_t item_size);
