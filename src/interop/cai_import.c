@@ -191,6 +191,7 @@ int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
 {
 	struct bi__cai_array array, mask;
 	struct bi__origin origin;
+	const char *name;
 	int rc;
 
 	if (ordinal)
@@ -200,7 +201,7 @@ int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
 	rc = bi__cai_read(cai, &array, &mask, err);
 	if (rc || !array.nbytes)
 		return rc;
-	rc = bi__dispatch_locate(BI_HANDLE_CUDA, array.address, &origin, NULL, err);
+	rc = bi__dispatch_locate(0, BI_HANDLE_CUDA, array.address, &origin, &name, err);
 	if (!rc)
 		*ordinal = origin.ordinal;
 	return rc;

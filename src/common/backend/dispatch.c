@@ -219,39 +219,33 @@ void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *devic
 		CALL_BACKEND(owner, owner->memory.free(&device->state, block));
 }
 
-/* Calls a locating function of the backend, which may open its driver, and writes the name of the backend. */
-static int locate(const struct bi__backend *backend, int (*find)(uintptr_t, struct bi__origin *, struct bi_error *),
-		  uintptr_t handle, struct bi__origin *out, const char **name, struct bi_error *err)
-{
-	int rc = check_driver(backend, err);
+typedef int locate_fn(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
 
-	if (name)
-		*name = backend->name;
-	if (!rc)
-		CALL_BACKEND(backend, rc = find(handle, out, err));
-	return rc;
+/* Returns the function of the backend that locates handles, or queues, of that kind, or NULL. */
+static locate_fn *find_locate(const struct bi__backend *backend, int is_queue, uint32_t kind)
+{
+	if (is_queue)
+		return bi__wraps_stream_kind(backend, kind) ? backend->devices.locate_queue : NULL;
+	return backend->handle == kind ? backend->devices.locate : NULL;
 }
 
-int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__origin *out, const char **name,
+int bi__dispatch_locate(int is_queue, uint32_t kind, uintptr_t handle, struct bi__origin *out, const char **name,
 			struct bi_error *err)
 {
 	const struct bi__backend *backend;
+	locate_fn *locate = NULL;
+	int rc;
 
-	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
-		if (backend->handle == kind && backend->devices.locate)
-			return locate(backend, backend->devices.locate, handle, out, name, err);
-	return bi__fail(err, BI_EUNSUPPORTED, "handle kind %d cannot be located by this build", (int)kind);
-}
-
-int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin *out, const char **name,
-			      struct bi_error *err)
-{
-	const struct bi__backend *backend;
-
-	for (size_t i = 0; (backend = bi__registry_backend(i)); i++)
-		if (bi__wraps_stream_kind(backend, kind) && backend->devices.locate_queue)
-			return locate(backend, backend->devices.locate_queue, queue, out, name, err);
-	return bi__fail(err, BI_EUNSUPPORTED, "stream kind %u cannot be located by this build", kind);
+	for (size_t i = 0; !locate && (backend = bi__registry_backend(i)); i++)
+		locate = find_locate(backend, is_queue, kind);
+	if (!locate)
+		return bi__fail(err, BI_EUNSUPPORTED, "%s kind %u cannot be located by this build",
+				is_queue ? "stream" : "handle", kind);
+	*name = backend->name;
+	rc = check_driver(backend, err);
+	if (!rc)
+		CALL_BACKEND(backend, rc = locate(handle, out, err));
+	return rc;
 }
 
 int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue, struct bi_error *err)

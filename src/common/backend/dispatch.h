@@ -100,12 +100,9 @@ int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *devic
 /* Frees a block. Does nothing if the device was opened before a fork, unless the block is memory of the host. */
 void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block);
 
-/* Finds the device of a memory. If `name` is not NULL, *name receives the name of the backend for such handles. */
-int bi__dispatch_locate(enum bi_handle_kind kind, uintptr_t handle, struct bi__origin *out, const char **name,
+/* Finds the device of a memory, or of a native queue. *name becomes the name of the backend for that kind. */
+int bi__dispatch_locate(int is_queue, uint32_t kind, uintptr_t handle, struct bi__origin *out, const char **name,
 			struct bi_error *err);
-/* Finds the device of a native queue. `kind` selects the backend whose streams are of that kind. */
-int bi__dispatch_locate_queue(uint32_t kind, uintptr_t queue, struct bi__origin *out, const char **name,
-			      struct bi_error *err);
 
 /* Order. */
 

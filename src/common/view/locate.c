@@ -5,41 +5,33 @@
 #include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
 
-static int check_handle(uintptr_t handle, struct bi_location *out, struct bi_error *err)
+static int locate(int is_queue, uint32_t kind, uintptr_t handle, struct bi_location *out, struct bi_error *err)
 {
+	struct bi__origin origin;
+	const char *name;
+	int rc;
+
 	if (!out)
 		return bi__fail(err, BI_EINVAL, "out is NULL");
 	memset(out, 0, sizeof(*out));
-	return handle ? BI_OK : bi__fail(err, BI_EINVAL, "handle is 0");
-}
-
-static int set_location(const struct bi__origin *origin, const char *name, struct bi_location *out)
-{
-	snprintf(out->device, sizeof(out->device), "%s:%d", name, origin->ordinal);
-	out->context = origin->native;
+	if (!handle)
+		return bi__fail(err, BI_EINVAL, "handle is 0");
+	if (!is_queue && kind == BI_HANDLE_HOST)
+		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u: host memory belongs to no device", kind);
+	rc = bi__dispatch_locate(is_queue, kind, handle, &origin, &name, err);
+	if (rc)
+		return rc;
+	snprintf(out->device, sizeof(out->device), "%s:%d", name, origin.ordinal);
+	out->context = origin.native;
 	return BI_OK;
 }
 
 int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err)
 {
-	struct bi__origin origin = { 0, 0 };
-	const char *name = NULL;
-	int rc = check_handle(handle, out, err);
-
-	if (!rc && kind == BI_HANDLE_HOST)
-		rc = bi__fail(err, BI_EUNSUPPORTED, "handle kind %d: host memory belongs to no device", (int)kind);
-	if (!rc)
-		rc = bi__dispatch_locate(kind, handle, &origin, &name, err);
-	return rc ? rc : set_location(&origin, name, out);
+	return locate(0, (uint32_t)kind, handle, out, err);
 }
 
 int bi_locate_queue(enum bi_order_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err)
 {
-	struct bi__origin origin = { 0, 0 };
-	const char *name = NULL;
-	int rc = check_handle(queue, out, err);
-
-	if (!rc)
-		rc = bi__dispatch_locate_queue((uint32_t)kind, queue, &origin, &name, err);
-	return rc ? rc : set_location(&origin, name, out);
+	return locate(1, (uint32_t)kind, queue, out, err);
 }
