@@ -395,11 +395,6 @@ static int wait_for_launch(struct bi_stream *stream, struct bi_error *err)
 
 _Static_assert(BI_MAX_ARGUMENTS <= BI__STEP_MEMORIES, "the arrays of a launch are one step");
 
-static int enqueue_launch(struct bi_stream *stream, const void *launch, struct bi_error *err)
-{
-	return bi__dispatch_launch(&stream->context->device, &stream->queue, launch, err);
-}
-
 int bi_launch(struct bi_kernel *kernel, struct bi_stream *stream, const struct bi_grid *grid,
 	      const struct bi_argument *arguments, size_t count, struct bi_error *err)
 {
@@ -427,6 +422,6 @@ int bi_launch(struct bi_kernel *kernel, struct bi_stream *stream, const struct b
 		return rc;
 	launch.kernel = &kernel->kernel;
 	launch.values = values;
-	rc = bi__use_enqueue(stream, uses, use_count, enqueue_launch, &launch, err);
+	rc = bi__use_launch(stream, uses, use_count, &launch, err);
 	return rc || !stream->context->debug ? rc : wait_for_launch(stream, err);
 }

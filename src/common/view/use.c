@@ -84,25 +84,20 @@ static size_t collect(struct used *used, const struct bi_use *uses, size_t first
 	return first;
 }
 
-/* Work of the caller on the memories of a step. */
-struct work {
-	bi__enqueue_fn enqueue;
-	const void *data;
-};
-
-/* The memories of the step are locked. `work` is NULL if the caller enqueues the work. */
-typedef int step_fn(const struct used *used, struct bi_stream *stream, const struct work *work, struct bi_error *err);
+/* The memories of the step are locked. `launch` is NULL if the caller enqueues the work. */
+typedef int step_fn(const struct used *used, struct bi_stream *stream, const struct bi__kernel_launch *launch,
+		    struct bi_error *err);
 
 /* Runs one step for all memories, so that the stream waits once for what they share. */
-static int run_step(const struct used *used, struct bi_stream *stream, step_fn *step, const struct work *work,
-		    struct bi_error *err)
+static int run_step(const struct used *used, struct bi_stream *stream, step_fn *step,
+		    const struct bi__kernel_launch *launch, struct bi_error *err)
 {
 	struct bi__scope scope;
 	int rc;
 
 	bi__order_lock_all(used->memories, used->count);
 	bi__dispatch_begin(&scope, &stream->context->device);
-	rc = step(used, stream, work, err);
+	rc = step(used, stream, launch, err);
 	bi__dispatch_end(&scope);
 	bi__order_unlock_all(used->memories, used->count);
 	return rc;
@@ -112,9 +107,10 @@ static int run_step(const struct used *used, struct bi_stream *stream, step_fn *
  * Returns 1 if captures must be checked before the first wait: the library enqueues the work, or the stream may wait
  * for a memory. Otherwise bi_use_end checks them (docs/ordering.md, 27.1), or the backend has no captures.
  */
-static int checks_capture_locked(const struct used *used, struct bi_stream *stream, const struct work *work)
+static int checks_capture_locked(const struct used *used, struct bi_stream *stream,
+				 const struct bi__kernel_launch *launch)
 {
-	int checks = work != NULL;
+	int checks = launch != NULL;
 
 	if (!bi__order_can_be_captured(stream))
 		return 0;
@@ -123,11 +119,11 @@ static int checks_capture_locked(const struct used *used, struct bi_stream *stre
 	return checks;
 }
 
-static int begin_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
+static int begin_used_locked(const struct used *used, struct bi_stream *stream, const struct bi__kernel_launch *launch,
 			     struct bi_error *err)
 {
 	struct bi__step step = BI__STEP_ON(stream);
-	int checks = checks_capture_locked(used, stream, work), rc = BI_OK;
+	int checks = checks_capture_locked(used, stream, launch), rc = BI_OK;
 
 	for (size_t i = 0; i < used->count && !rc; i++) {
 		rc = bi__order_check_mapped(used->memories[i], (used->access[i] & BI_ACCESS_WRITE) != 0, err);
@@ -187,13 +183,13 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 }
 
 /* Goes on after a failure for one memory, because the stream has work on all of the memories. */
-static int end_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
+static int end_used_locked(const struct used *used, struct bi_stream *stream, const struct bi__kernel_launch *launch,
 			   struct bi_error *err)
 {
 	struct bi__step step = BI__STEP_ON(stream);
 	int failed = BI_OK, rc;
 
-	(void)work;
+	(void)launch;
 	for (size_t i = 0; i < used->count; i++) {
 		rc = end_work_locked(used->memories[i], used->access[i], &step, failed ? NULL : err);
 		failed = failed ? failed : rc;
@@ -222,14 +218,14 @@ int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count
 	return rc ? rc : end_uses(stream, uses, count, err);
 }
 
-static int enqueue_used_locked(const struct used *used, struct bi_stream *stream, const struct work *work,
-			       struct bi_error *err)
+static int launch_used_locked(const struct used *used, struct bi_stream *stream, const struct bi__kernel_launch *launch,
+			      struct bi_error *err)
 {
-	int rc = begin_used_locked(used, stream, work, err), end;
+	int rc = begin_used_locked(used, stream, launch, err), end;
 
 	if (rc)
 		return rc;
-	rc = work->enqueue(stream, work->data, err);
+	rc = bi__dispatch_launch(&stream->context->device, &stream->queue, launch, err);
 	if (rc)
 		bi__scope_forget(); /* the failure may have ended a capture */
 	/* The driver may have enqueued the work before it failed, so the end is recorded after a failure, too. */
@@ -237,23 +233,23 @@ static int enqueue_used_locked(const struct used *used, struct bi_stream *stream
 	return rc ? rc : end;
 }
 
-int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t count, bi__enqueue_fn enqueue,
-		    const void *data, struct bi_error *err)
+int bi__use_launch(struct bi_stream *stream, const struct bi_use *uses, size_t count,
+		   const struct bi__kernel_launch *launch, struct bi_error *err)
 {
-	const struct work work = { enqueue, data };
+	struct bi__device *device = &stream->context->device;
 	struct used used;
-	int rc = bi__dispatch_alive(&stream->context->device, err), end;
+	int rc = bi__dispatch_alive(device, err), end;
 
 	if (rc)
 		return rc;
 	bi__memory_limit_retired(stream);
 	/* A kernel on the host may call the library for the same memory, so no lock is held while it runs. */
-	if (!stream->context->device.backend->synchronous && collect(&used, uses, 0, count, 0) == count)
-		return run_step(&used, stream, enqueue_used_locked, &work, err);
+	if (!device->backend->synchronous && collect(&used, uses, 0, count, 0) == count)
+		return run_step(&used, stream, launch_used_locked, launch, err);
 	rc = begin_uses(stream, uses, count, err);
 	if (rc)
 		return rc;
-	rc = enqueue(stream, data, err);
+	rc = bi__dispatch_launch(device, &stream->queue, launch, err);
 	end = end_uses(stream, uses, count, rc ? NULL : err);
 	return rc ? rc : end;
 }

@@ -116,15 +116,12 @@ static inline struct bi_view *bi__view_retain_const(const struct bi_view *view)
 	return bi_view_retain((struct bi_view *)(uintptr_t)view);
 }
 
-/* Enqueues work on the stream. `data` is that of bi__use_enqueue. */
-typedef int (*bi__enqueue_fn)(struct bi_stream *stream, const void *data, struct bi_error *err);
-
 /*
- * Does bi_use_begin without its checks of the arguments, then calls `enqueue`, then does bi_use_end, also if `enqueue`
- * failed. For a stream of a device and up to 32 uses of device memory, this is one step: no other thread's work on the
- * memories comes between, and the native context is entered once.
+ * Does bi_use_begin without its checks of the arguments, then enqueues the launch, then does bi_use_end, also if the
+ * launch failed. For a stream of a device and up to 32 uses of device memory, this is one step: no other thread's work
+ * on the memories comes between, and the native context is entered once.
  */
-int bi__use_enqueue(struct bi_stream *stream, const struct bi_use *uses, size_t count, bi__enqueue_fn enqueue,
-		    const void *data, struct bi_error *err);
+int bi__use_launch(struct bi_stream *stream, const struct bi_use *uses, size_t count,
+		   const struct bi__kernel_launch *launch, struct bi_error *err);
 
 #endif
