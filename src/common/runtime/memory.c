@@ -432,9 +432,7 @@ int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}
-	if (!(marks & BI__MARK_WRITTEN))
-		return BI_OK;
-	return bi__fail(err, BI_EBUSY, "the memory is mapped for writing: end the mapping first");
+	return bi__order_check_mapped(memory, 0, err);
 }
 
 size_t bi_memory_nbytes(const struct bi_memory *memory)

@@ -15,8 +15,7 @@ struct bi__pinned_piece {
 	struct bi_context *context; /* retained only if holds_context */
 	int holds_context;
 	struct bi_memory *pinned; /* holds no reference to the context */
-	int is_mapped; /* 1: the driver has mapped `pinned`; the mapping ends when the piece is destroyed */
-	void *bytes; /* address at which the CPU uses the piece */
+	void *bytes; /* address for the CPU: pinned->block.host, or a mapping that ends with the piece */
 	struct bi__pinned_piece *next; /* in the list of free pieces */
 };
 
@@ -60,8 +59,7 @@ static int allocate_piece(struct bi__pinned_piece *piece, struct bi_error *err)
 	if (rc)
 		return rc;
 	piece->bytes = piece->pinned->block.host;
-	piece->is_mapped = !piece->bytes;
-	if (piece->is_mapped)
+	if (!piece->bytes)
 		rc = map_piece(piece, err);
 	/* The context owns the piece. This release does not close the context, because the caller has a reference. */
 	piece->pinned->context = NULL;
@@ -92,7 +90,7 @@ static void destroy_piece(struct bi__pinned_piece *piece)
 {
 	struct bi_context *context = piece->context;
 
-	if (piece->is_mapped)
+	if (piece->bytes != piece->pinned->block.host)
 		bi__dispatch_unmap(&context->device, &context->stream.queue, &piece->pinned->block, piece->bytes, NULL);
 	bi__memory_destroy_when_done(context, piece->pinned);
 	free(piece);
