@@ -109,9 +109,9 @@ struct bi__indexed {
 };
 
 /*
- * Writes the message for a list of items that bi__index_begin refused, and returns its status. BI_EINVAL: a kind is
- * unknown, there are two ellipses, or the result has more than BI_MAX_NDIM dimensions. BI_EBOUNDS: there are more
- * integers and slices than axes.
+ * Writes the message for a list of items that bi__index_begin refused, and returns its status. BI_EINVAL: the count is
+ * below 0, items is NULL, a kind is unknown, there are two ellipses, or the result has more than BI_MAX_NDIM
+ * dimensions. BI_EBOUNDS: there are more integers and slices than axes.
  */
 int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct bi_error *err);
 
@@ -122,15 +122,15 @@ int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct b
 static inline int bi__index_begin(int ndim, const struct bi_index *items, int count, struct bi__indexed *out,
 				  struct bi_error *err)
 {
-	int counts[BI_INDEX_ELLIPSIS + 1] = { 0 }, is_known = 1;
+	int counts[BI_INDEX_ELLIPSIS + 1] = { 0 }, is_right = count == 0 || (count > 0 && items);
 
-	for (int i = 0; i < count && is_known; i++) {
-		is_known = (unsigned)items[i].kind <= BI_INDEX_ELLIPSIS;
+	for (int i = 0; i < count && is_right; i++) {
+		is_right = (unsigned)items[i].kind <= BI_INDEX_ELLIPSIS;
 		counts[items[i].kind & BI_INDEX_ELLIPSIS]++;
 	}
 	out->ndim = ndim - counts[BI_INDEX_INTEGER] + counts[BI_INDEX_NEWAXIS];
 	out->whole = ndim - counts[BI_INDEX_INTEGER] - counts[BI_INDEX_SLICE];
-	if (is_known && counts[BI_INDEX_ELLIPSIS] <= 1 && out->whole >= 0 && out->ndim <= BI_MAX_NDIM)
+	if (is_right && counts[BI_INDEX_ELLIPSIS] <= 1 && out->whole >= 0 && out->ndim <= BI_MAX_NDIM)
 		return BI_OK;
 	return bi__index_refuse(ndim, items, count, err);
 }

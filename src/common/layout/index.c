@@ -10,6 +10,8 @@ int bi__index_refuse(int ndim, const struct bi_index *items, int count, struct b
 {
 	int indexed = 0, ellipses = 0;
 
+	if (count < 0 || !items)
+		return bi__fail(err, BI_EINVAL, "count is %d, %s", count, count < 0 ? "below 0" : "but items is NULL");
 	for (int i = 0; i < count; i++) {
 		if ((unsigned)items[i].kind > BI_INDEX_ELLIPSIS)
 			return bi__fail(err, BI_EINVAL, "items[%d]: kind %d is not in %d..%d", i, (int)items[i].kind,
@@ -43,8 +45,6 @@ int bi_layout_index(struct bi_layout *layout, const struct bi_index *items, int 
 
 	if (rc)
 		return rc;
-	if (count < 0 || (count > 0 && !items))
-		return bi__fail(err, BI_EINVAL, "count is %d, %s", count, count < 0 ? "below 0" : "but items is NULL");
 	rc = bi__index_begin(layout->ndim, items, count, &made, err);
 	if (rc)
 		return rc;

@@ -32,8 +32,6 @@ int bi_view_index(const struct bi_view *view, const struct bi_index *items, int 
 
 	if (rc)
 		return rc;
-	if (count < 0 || (count > 0 && !items))
-		return bi__fail(err, BI_EINVAL, "count is %d, %s", count, count < 0 ? "below 0" : "but items is NULL");
 	rc = bi__index_begin(view->ndim, items, count, &result, err);
 	if (rc)
 		return rc;
