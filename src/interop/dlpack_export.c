@@ -21,14 +21,18 @@ struct bi_dl_device bi_dlpack_device(const struct bi_view *view)
 	return device;
 }
 
+/* Fails with the message for an element type that DLPack does not have. */
+BI__COLD static int refuse_type(struct bi_dtype dtype, struct bi_dl_type *out, struct bi_error *err)
+{
+	return bi__cite(bi_dtype_to_dlpack(dtype, &out->code, &out->bits, &out->lanes, err), "D9", err);
+}
+
 static int put_type(const struct bi_view *view, struct bi_dl_type *out, struct bi_error *err)
 {
 	struct bi__type_words words = bi__dtype_words(view->dtype);
 
 	*out = (struct bi_dl_type){ words.code, words.bits, view->dtype.lanes };
-	if (words.code != BI__TYPE_OPAQUE)
-		return BI_OK;
-	return bi__cite(bi_dtype_to_dlpack(view->dtype, &out->code, &out->bits, &out->lanes, err), "D9", err);
+	return words.code == BI__TYPE_OPAQUE ? refuse_type(view->dtype, out, err) : BI_OK;
 }
 
 /*
