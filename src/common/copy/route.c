@@ -59,7 +59,7 @@ static int is_cross(const struct bi__job *job)
 {
 	const struct bi_memory *to = job->dst, *from = job->src;
 
-	return !to->backend->cpu_addressable && !from->backend->cpu_addressable &&
+	return to->context != from->context && !to->backend->cpu_addressable && !from->backend->cpu_addressable &&
 	       !bi__same_space(to->context, from->context);
 }
 
