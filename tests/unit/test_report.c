@@ -64,7 +64,7 @@ static void operations_are_in_the_order_in_which_they_were_done(void **state)
 	char *report;
 
 	(void)state;
-	assert_true(bi__report_is_recording(context));
+	assert_true(bi__report_is_recording(context->report));
 	OK(bi_fill(a, &byte, NULL, &error));
 	OK(bi_copy(b, a, NULL, &error));
 	OK(bi_context_report(context, &report, &error));

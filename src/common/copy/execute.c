@@ -42,6 +42,11 @@ static struct bi_context *owner_of(const struct bi__job *job, const struct bi_st
 											       : dst->context;
 }
 
+static int is_recording(const struct bi_context *owner)
+{
+	return owner->report && bi__report_is_recording(owner->report);
+}
+
 /* Adds the job to the report, which takes ownership of the event. `nanoseconds` and `event` are those of report.h. */
 static void record_job(const struct bi__job *job, const struct bi_stream *stream, int64_t nanoseconds, uintptr_t event)
 {
@@ -64,7 +69,7 @@ int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *st
 		.dst = { .host = bi__address(job->dst) },
 		.src = { .host = job->src ? bi__address(job->src) : job->element },
 	};
-	int is_recorded = bi__report_is_recording(owner_of(job, stream));
+	int is_recorded = is_recording(owner_of(job, stream));
 	int64_t start = is_recorded ? bi__clock_ns() : 0;
 	int rc = bi__dispatch_copy_inline(&move, err);
 
@@ -84,7 +89,7 @@ int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct 
 {
 	struct bi_context *context = stream->context, *owner = owner_of(job, stream);
 	struct bi__move move = move_of(job);
-	int is_recorded = bi__report_is_recording(owner), waits = owner->debug, gives_end;
+	int is_recorded = is_recording(owner), waits = owner->debug, gives_end;
 	uint64_t capture = 0;
 	uintptr_t event = 0;
 	int64_t start;

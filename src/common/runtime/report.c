@@ -45,9 +45,9 @@ void bi__report_free(struct bi__report *report, const struct bi__device *device)
 	free(report);
 }
 
-int bi__report_is_recording(const struct bi_context *context)
+int bi__report_is_recording(struct bi__report *report)
 {
-	return context->report && !context->report->paused;
+	return !report->paused;
 }
 
 /* In a forked child, makes the lock new before its first use there (fork.h). */

@@ -21,8 +21,8 @@ struct bi__report *bi__report_create(void);
 /* Frees the report, which may be NULL, and releases the events that its records still hold. */
 void bi__report_free(struct bi__report *report, const struct bi__device *device);
 
-/* Returns 1 if the context has a report, and its recording is not paused. */
-int bi__report_is_recording(const struct bi_context *context);
+/* Returns 0 if recording is paused, else 1. */
+int bi__report_is_recording(struct bi__report *report);
 
 /* Adds a record to the report of the context. Takes ownership of record->event, an event of the same native context. */
 void bi__report_add(struct bi_context *context, const struct bi__record *record);
