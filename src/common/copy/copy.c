@@ -160,7 +160,7 @@ static int finish_access(struct access *access, int rc, struct bi_error *err)
 	struct bi_memory *bytes = &access->bytes;
 	struct bi_stream *stream = bytes->partner.stream;
 	struct bi_error failure;
-	int waited = bi__order_finish_borrowed(bytes, BI__WAIT_VALUE, &failure);
+	int waited = bi__order_finish_borrowed(bytes, &failure);
 
 	bi__dispatch_end(&access->scope);
 	if (!rc && !waited && bytes->partner.memory == view->memory)

@@ -764,28 +764,28 @@ int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason,
  * empty, and then queries the event. The query is necessary for a short read of CUDA (docs/ordering.md, 21.4): the
  * query that finds the event complete copies the bytes from pinned memory to the caller.
  */
-static int finish_last_use(const struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
+static int finish_last_use(const struct bi_memory *memory, struct bi_error *err)
 {
 	const struct bi__fence *last_use = &memory->order.last_use;
 	struct bi_stream *stream = memory->partner.stream;
 	int done, rc = check_lost(memory, err);
 
 	if (!rc)
-		rc = bi__fence_finish(last_use, reason, err);
+		rc = bi__fence_finish(last_use, BI__WAIT_VALUE, err);
 	if (!rc || rc == BI_EPRODUCER || !stream || bi__stream_finish(stream, err))
 		return rc;
 	rc = bi__fence_query(last_use, &done, err);
 	return rc || done ? rc : bi__fail(err, BI_EDRIVER, "the stream is empty, but its last event is not complete");
 }
 
-int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err)
+int bi__order_finish_borrowed(struct bi_memory *memory, struct bi_error *err)
 {
 	int rc;
 
 	if (memory->idle)
 		return BI_OK;
 	bi__order_catch_up_locked(memory);
-	rc = finish_last_use(memory, reason, err);
+	rc = finish_last_use(memory, err);
 	bi__fence_clear(&memory->order.last_use);
 	bi_stream_release(memory->order.unrecorded);
 	if (has_leftovers(&memory->order.leftovers))

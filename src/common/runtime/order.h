@@ -147,10 +147,10 @@ int bi__order_wait_first_use_locked(struct bi_memory *memory, struct bi_error *e
 int bi__order_synchronize(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
 
 /*
- * Blocks the calling thread until the work on borrowed memory is complete. Releases the references of the memory, also
- * on failure. After an error other than BI_EPRODUCER and BI_EFORK, work may still use the caller's bytes.
+ * Blocks the calling thread until the work on borrowed memory is complete (`value`). Releases the references of the
+ * memory, also on failure. After an error other than BI_EPRODUCER and BI_EFORK, work may still use the caller's bytes.
  */
-int bi__order_finish_borrowed(struct bi_memory *memory, enum bi__wait_reason reason, struct bi_error *err);
+int bi__order_finish_borrowed(struct bi_memory *memory, struct bi_error *err);
 
 /* The slow part of the next function. */
 void bi__order_note_end_locked(struct bi_memory *memory);
