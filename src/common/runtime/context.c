@@ -110,7 +110,8 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 		bi__stream_share(&context->stream);
 	if (!rc && context->default_memory == BI_MEMORY_UNIFIED && !(opened->info->capabilities & BI_CAP_SVM)) {
 		bi__dispatch_close(opened, &context->stream.queue);
-		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", opened->info->spec);
+		rc = bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory: use BI_MEMORY_DEVICE",
+			      opened->info->spec);
 	}
 	if (rc) {
 		/* The next candidate is opened in the same context. */

@@ -80,7 +80,8 @@ static int allocate_block(struct bi_memory *memory, struct bi_error *err)
 	int rc;
 
 	if (memory->block.memory == BI_MEMORY_UNIFIED && !(context->device.info->capabilities & BI_CAP_SVM))
-		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory", context->device.info->spec);
+		return bi__fail(err, BI_EUNSUPPORTED, "device %s has no unified memory: use BI_MEMORY_DEVICE",
+				context->device.info->spec);
 	if (memory->backend->synchronous)
 		return bi__dispatch_alloc(memory->backend, &context->device, &memory->block, err);
 	bi__dispatch_begin(&scope, &context->device);
