@@ -321,7 +321,7 @@ PyGetSetDef bip_properties[] = {
 	  "a typestr, and for a masked array.", NULL },
 	{ "__array_struct__", bip_get_array_struct, NULL,
 	  "NumPy's array interface as a struct. AttributeError for memory that is not the host's, for a type without\n"
-	  "a typestr, and for a masked array.", NULL },
+	  "a typestr, for texts of kind 'U', and for a masked array.", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */

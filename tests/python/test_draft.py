@@ -577,6 +577,15 @@ def test_B4_a_place_of_opencl_that_differs_is_refused(bi, queue, memory_object):
         refused_as_stated(bi, "not a tuple of platform and ordinal", buffer=memory_object, device=wrong)
 
 
+def test_an_interrupt_while_the_device_is_read_is_raised(bi, memory_object):
+    class Number:
+        def __index__(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        draft(bi, buffer=memory_object, device=(Number(), 0))
+
+
 class Nothing:
     int_ptr = 0
 

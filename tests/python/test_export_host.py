@@ -334,6 +334,23 @@ def test_H6_an_item_size_that_the_struct_cannot_say(bi):
     assert view.__array_interface__["typestr"] == f"|V{2**31}"
 
 
+def test_H6_texts_that_numpy_misreads_have_no_struct(bi):
+    """NumPy takes the item size for the number of characters: it would read eight bytes for each byte of the last text.
+
+    NumPy takes the struct if a buffer cannot be had, whatever the reason.
+    """
+    texts = np.array(["ab", "cd"])
+    assert np.asarray(type("Given", (), {"__array_struct__": texts.__array_struct__})()).itemsize == 4 * texts.itemsize
+    view = bi.buffer_interface(texts)
+    assert not hasattr(view, "__array_struct__")
+    for kind in (texts.dtype, "S2", [("text", "<U2")]):
+        view = bi.buffer_interface(np.zeros(2, kind))
+        names = [name for name in ("__array_struct__", "__array_interface__") if hasattr(view, name)]
+        assert names[-1] == "__array_interface__" and (len(names) == 1) == (view.typestr == "<U2")
+        for name in names:
+            assert np.asarray(type("Given", (), {name: getattr(view, name)})()).itemsize == view.itemsize
+
+
 # H6: __array_struct__
 
 

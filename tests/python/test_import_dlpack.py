@@ -695,6 +695,15 @@ def test_X3_table_that_gives_nothing(status, lacks):
         buffer_interface(with_table(table)(None))
 
 
+def test_X3_a_table_that_names_no_stream_is_refused(cuda):
+    table, _ = new_table()
+    table.current_work_stream = STREAM(lambda device_type, device_id, out: -1)
+    tensor = make(device=(dl.CUDA, 0), data=cuda.alloc(48))
+    with pytest.raises(InvalidArrayError, match=r"no stream of device \(2, 0\), and gives no exception"):
+        buffer_interface(with_table(table)(tensor))
+    assert tensor.deleted == 1
+
+
 class Lender:
     """A producer whose tensor does not own its memory, and whose deleter uses the producer, as mpi4py's test double."""
 

@@ -256,6 +256,12 @@ def test_a_table_without_a_function():
         buffer_interface(foreign(made)())
 
 
+def test_a_table_that_fails_without_an_exception():
+    made = table(give=FILL(lambda producer, wishes, out: -1))
+    with pytest.raises(InvalidArrayError, match="of type Foreign fails without an exception"):
+        buffer_interface(foreign(made)())
+
+
 @pytest.mark.parametrize("capsule", [7, None, "text"])
 def test_what_is_no_capsule(capsule):
     with pytest.raises(TypeError, match="not a capsule"):

@@ -22,6 +22,39 @@ from test_lifetime import comes_to
 ORDERS = [np.s_[:], np.s_[::-1], np.s_[:, ::-1], np.s_[::2, 1:3], np.s_[1:, 2], np.s_[2:2], np.s_[1, 1]]
 
 
+def test_an_exception_of_the_module_is_raised():
+    """The type of a queue is read from the module at the first import of an array."""
+    code = """
+import sys, types
+import buffer_interface
+
+class Array: pass
+class Memory: pass
+class Queue: pass
+
+def fail(name):
+    raise KeyboardInterrupt(name)
+
+module = types.ModuleType("pyopencl")
+module.MemoryObjectHolder, module.SVMPointer, module.__getattr__ = Memory, Queue, fail
+arrays = types.ModuleType("pyopencl.array")
+arrays.Array = Array
+sys.modules.update({"pyopencl": module, "pyopencl.array": arrays})
+source = buffer_interface.zeros(3, "i4", device="opencl")
+Memory.int_ptr, Queue.int_ptr = source.buffer.int_ptr, source.cl_command_queue
+array = Array()
+members = dict(base_data=Memory(), offset=0, shape=(3,), strides=(4,), dtype="i4", queue=Queue(), events=[])
+vars(array).update(members)
+try:
+    buffer_interface.buffer_interface(array)
+except KeyboardInterrupt as error:
+    assert error.args == ("CommandQueue",)
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 @pytest.fixture
 def numbers():
     return np.arange(12, dtype="i4").reshape(3, 4)

@@ -335,11 +335,17 @@ static PyObject *struct_capsule(struct bi_view *view)
 	return capsule;
 }
 
-/* The item size of the struct is an int. */
-static int check_item_size(const struct bi_view *view)
+/*
+ * Refuses texts of kind 'U': NumPy takes the item size of the struct for their number of characters, and reads four
+ * times the bytes. Refuses elements whose size does not fit into the struct, which has an int for it.
+ */
+static int check_struct_type(const struct bi_view *view)
 {
 	uint32_t size = bi_view_dtype(view).item_size;
 
+	if (bi_view_dtype(view).type == BI_UNICODE)
+		return bip_refuse(PyExc_AttributeError, "NumPy reads texts of kind 'U' wrongly from __array_struct__: "
+							"use the buffer protocol or __array_interface__");
 	if (size <= INT_MAX)
 		return 0;
 	return bip_refuse(PyExc_AttributeError, "an element has %u bytes, and __array_struct__ can say at most %d",
@@ -354,7 +360,7 @@ PyObject *bip_get_array_struct(PyObject *self, void *Py_UNUSED(closure))
 
 	if (!view)
 		return NULL;
-	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0 && check_item_size(view) == 0)
+	if (check_attribute(self, view) == 0 && read_typestr(view, typestr) == 0 && check_struct_type(view) == 0)
 		capsule = struct_capsule(view);
 	bip_release_view(view);
 	return capsule;

@@ -274,7 +274,11 @@ static int wrap_work_stream(work_stream *ask, const struct bi_dl_device *device,
 	int rc;
 
 	if (ask(device->device_type, device->device_id, &handle))
-		return -1;
+		return PyErr_Occurred() ? -1
+					: bip_refuse(bip_InvalidArrayError,
+						     "the DLPack table names no stream of device (%d, %d), and gives "
+						     "no exception [X3]",
+						     device->device_type, device->device_id);
 	stream = handle ? (uintptr_t)handle : LEGACY;
 	if (stream == bi_stream_handle(bi_context_stream(context)))
 		return 0;

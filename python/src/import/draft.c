@@ -599,7 +599,7 @@ static int choose_device(const struct draft *draft, PyObject *pair, struct bi_co
 	int platform, ordinal;
 
 	if (!PyArg_ParseTuple(pair, "ii", &platform, &ordinal))
-		return refuse_device(pair);
+		return bip_clear_error() ? -1 : refuse_device(pair);
 	found = bi_context_retain(*context);
 	for (int position = 0; !is_device(found, platform, ordinal); position++) {
 		bi_context_release(found);

@@ -141,7 +141,11 @@ static int import_foreign(PyObject *object, const struct bi_python_api *api, con
 	struct bi_exchange exchange = BI_EXCHANGE_INIT;
 
 	if (api->acquire(object, 0, &exchange) < 0)
-		return -1;
+		return PyErr_Occurred() ? -1
+					: bip_refuse(bip_InvalidArrayError,
+						     "acquire of __buffer_interface_c__ of type %.100s fails without "
+						     "an exception [B-46]",
+						     Py_TYPE(object)->tp_name);
 	if (import_struct(&exchange, request, found)) {
 		release_struct(&exchange);
 		return -1;

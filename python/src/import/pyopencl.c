@@ -394,6 +394,16 @@ static int read_place(PyObject *const members[MEMBERS], struct place *place)
 	return rc == 1 ? 0 : -1;
 }
 
+/* Stores the queue object if its type is exactly CommandQueue, whose handle does not change. */
+static int name_stream(struct bi_stream *stream, PyObject *queue)
+{
+	PyTypeObject *type = bip_cl_type(BIP_CL_QUEUE);
+
+	if (type && Py_IS_TYPE(queue, type))
+		bip_name_stream(stream, queue);
+	return type || !PyErr_Occurred() ? 0 : -1;
+}
+
 static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], const struct bi_layout *layout,
 			   const struct bip_request *request, struct bip_found *found)
 {
@@ -403,9 +413,8 @@ static int make_array_view(PyObject *array, PyObject *const members[MEMBERS], co
 	if (!rc)
 		rc = place.handle || place.queue || place.stream ? find_context(&place, request)
 								 : find_context_of_nothing(array, &place.context);
-	/* The queue object is stored only if its type is exactly CommandQueue, whose handle does not change. */
-	if (!rc && place.queue && Py_IS_TYPE(members[QUEUE], bip_cl_type(BIP_CL_QUEUE)))
-		bip_name_stream(place.stream, members[QUEUE]);
+	if (!rc && place.queue)
+		rc = name_stream(place.stream, members[QUEUE]);
 	if (!rc)
 		rc = make_view(&place, request, layout, members[EVENTS], array, found);
 	release_place(&place);
