@@ -239,6 +239,19 @@ def test_dtype_without_ml_dtypes_names_the_package(bi, monkeypatch):
         array.dtype
 
 
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_what_ends_the_conversion_by_numpy_is_raised(bi, error):
+    """It says nothing about the object, which may be an element type."""
+
+    class Type:
+        @property
+        def dtype(self):
+            raise error
+
+    with pytest.raises(error):
+        bi.empty(2, Type(), device="host")
+
+
 # Formats of the buffer protocol
 
 

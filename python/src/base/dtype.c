@@ -385,7 +385,7 @@ int bip_dtype_argument(PyObject *object, struct bi_dtype *out, PyObject **descr)
 		bip_drop_raised(&refusal);
 		return 0;
 	}
-	if (bip_clear_error()) {
+	if (PyErr_ExceptionMatches(PyExc_MemoryError) || bip_clear_error()) {
 		bip_drop_raised(&refusal);
 		return -1;
 	}
