@@ -302,6 +302,18 @@ def test_format_that_is_damaged_is_refused_with_its_place(bi, format, words):
 
 
 @pytest.mark.parametrize(
+    "format",
+    ["1073741824w", "T{(3)2147483647s:a:}", "T{2147483647s:a:2147483647s:b:2s:c:}", "T{q:a:2147483647s:b:2147483640s:c:}"],
+)
+def test_format_of_an_item_that_is_too_large_is_refused(bi, format):
+    """The gap at the end of the last one counts as well."""
+    from offenders import buffer_type, edit
+
+    with pytest.raises(bi.InvalidArrayError, match="an item of more than 4294967295 bytes at byte"):
+        bi.buffer_interface(buffer_type(edit(format=format.encode()))(), protocol="buffer")
+
+
+@pytest.mark.parametrize(
     "dtype",
     [
         np.dtype([("x", "<f4"), ("n", "<i2", (3,)), ("s", "S3")]),

@@ -81,6 +81,20 @@ def test_host_numpy_arrays_of_all_types(bi, dtype, protocol):
     assert values(view) == source.tolist()
 
 
+@pytest.mark.parametrize("name", ["dtype", "__array_struct__"])
+def test_an_attribute_that_describes_a_type_without_a_letter_may_raise(bi, name):
+    """NumPy refuses the buffer of bfloat16, so the attributes are read."""
+
+    def fail(self):
+        raise ZeroDivisionError(name)
+
+    array = np.zeros(2, ml_dtypes.bfloat16).view(type("Array", (np.ndarray,), {}))
+    assert bi.buffer_interface(array).typestr == "bfloat16"
+    setattr(type(array), name, property(fail))
+    with pytest.raises(ZeroDivisionError, match=name):
+        bi.buffer_interface(array)
+
+
 LAYOUTS = {
     "dense": lambda a: a,
     "transposed": lambda a: a.T,
