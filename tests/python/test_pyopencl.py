@@ -385,6 +385,18 @@ def test_events_that_are_complete_are_let_go(array):
     view.release()
 
 
+def test_pending_events_are_let_go_with_the_array(array):
+    event = cl.UserEvent(array.context)
+    array.add_event(event)
+    before = event.get_info(cl.event_info.REFERENCE_COUNT)
+    view = buffer_interface(array)
+    assert event.get_info(cl.event_info.REFERENCE_COUNT) > before
+    event.set_status(cl.command_execution_status.COMPLETE)
+    view.synchronize()
+    view.release()
+    assert comes_to(before, lambda: event.get_info(cl.event_info.REFERENCE_COUNT))
+
+
 @pytest.mark.parametrize("fails_before_import", [True, False])
 def test_failed_event_is_an_error_of_the_first_use(opencl_queue, fails_before_import):
     array = cl.array.zeros(opencl_queue, 4, "f4")
