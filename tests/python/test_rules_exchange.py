@@ -249,7 +249,14 @@ def bad_prototype(table, host):
     return prototype
 
 
-def test_X6_error_of_the_allocator_is_set_once(table, host):
+def prototype_nowhere(table, host):
+    prototype = borrowed(table, host)
+    prototype.device = dl.Device(dl.CUDA, 99)
+    return prototype
+
+
+@pytest.mark.parametrize("prototype_of", [bad_prototype, prototype_nowhere])
+def test_X6_error_of_the_allocator_is_set_once(cuda, table, host, prototype_of):
     said = []
 
     @SET_ERROR
@@ -257,7 +264,7 @@ def test_X6_error_of_the_allocator_is_set_once(table, host):
         said.append((context, kind, message))
 
     out = VERSIONED()
-    prototype = bad_prototype(table, host)
+    prototype = prototype_of(table, host)
     code = table.allocate(ctypes.byref(prototype), ctypes.byref(out), 7, ctypes.cast(set_error, ctypes.c_void_p))
     assert code == -1 and not out
     assert len(said) == 1 and said[0][0] == 7 and said[0][1] and said[0][2]
