@@ -256,6 +256,11 @@ def test_a_table_without_a_function():
         buffer_interface(foreign(made)())
 
 
+def test_a_stream_that_the_memory_cannot_have_is_refused():
+    options = {"producer_stream": 1, "protocol": "native"}
+    refused(ValueError, "producer_stream is given, but host memory has no streams", foreign()(), **options)
+
+
 def test_a_table_that_fails_without_an_exception():
     made = table(give=FILL(lambda producer, wishes, out: -1))
     with pytest.raises(InvalidArrayError, match="of type Foreign fails without an exception"):
