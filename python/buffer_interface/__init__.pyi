@@ -293,7 +293,7 @@ class BufferInterface:
         """AttributeError for memory that is not the host's."""
     @property
     def __array_struct__(self) -> CapsuleType:
-        """AttributeError for memory that is not the host's."""
+        """AttributeError for memory that is not the host's, and for texts of kind 'U'."""
     def __array__(self, dtype: DTypeLike | None = None, *, copy: bool | None = None) -> NDArray[Any]: ...
     def __dlpack__(
         self,

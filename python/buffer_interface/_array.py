@@ -6,6 +6,7 @@ with elements: each of them describes, copies or converts.
 
 import builtins
 import operator
+import sys
 from collections.abc import Sequence
 
 from ._core import InvalidArrayError, UnsupportedError, UnsupportedTypeError, _has_protocol, _is_complete, _mark, buffer_interface
@@ -56,14 +57,18 @@ ndarray.__qualname__ = "__array__"  # which error messages name
 
 def check_bit_fields(kind):
     """Raises UnsupportedTypeError for a class of ctypes with bit fields, also in the structures that it contains."""
-    while hasattr(kind, "_length_"):
+    ctypes = sys.modules.get("ctypes")
+    while ctypes and issubclass(kind, ctypes.Array):
         kind = kind._type_
-    for name, inner, *bits in getattr(kind, "_fields_", ()):
-        if bits:
-            raise UnsupportedTypeError(
-                f"field {name!r} of a structure of ctypes is a bit field: numpy.frombuffer(x, 'u1') reads the bytes"
-            )
-        check_bit_fields(inner)
+    if not ctypes or not issubclass(kind, (ctypes.Structure, ctypes.Union)):
+        return
+    for base in kind.__mro__:
+        for name, inner, *bits in vars(base).get("_fields_", ()):
+            if bits:
+                raise UnsupportedTypeError(
+                    f"field {name!r} of a structure of ctypes is a bit field: numpy.frombuffer(x, 'u1') reads the bytes"
+                )
+            check_bit_fields(inner)
 
 
 def check_fields(dtype):
@@ -74,7 +79,7 @@ def check_fields(dtype):
             check_fields(field)
         elif field.isbuiltin == 2:
             raise UnsupportedTypeError(
-                f"field {name!r} of a structure has the type {field.name}, which no field can have: import x[{name!r}] alone"
+                f"field {name!r} of a structure has the type {field.name}, which this library supports in no structure"
             )
 
 
@@ -187,10 +192,13 @@ def pack_element(dtype, value):
     box = module.zeros((), [("value", dtype)])
     try:
         box["value"] = value
-    except TypeError:  # ml_dtypes converts no Decimal and no Fraction
+    except TypeError:  # ml_dtypes converts no Decimal, no Fraction and no integer of more than 64 bits
         if dtype.isbuiltin != 2 or isinstance(value, (str, bytes, module.generic)):
             raise
-        box["value"] = float(value)
+        try:
+            box["value"] = float(value)
+        except OverflowError:
+            raise OverflowError(f"a value of type {type(value).__name__} is too large for {dtype.name}") from None
     return box.tobytes()
 
 

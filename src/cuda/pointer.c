@@ -49,7 +49,7 @@ static int query_in_context(const struct bi__cuda *cuda, bi__cu_pointer pointer,
 	return rc;
 }
 
-/* Returns true if all bytes from `at` on are in the range. */
+/* Returns true if the `nbytes` bytes from `at` on are in the range. */
 static int is_within(bi__cu_pointer at, size_t nbytes, bi__cu_pointer start, size_t size)
 {
 	return at >= start && at - start <= size && nbytes <= size - (size_t)(at - start);

@@ -201,7 +201,7 @@ int bi_cai_device(const struct bi_cai *cai, int *ordinal, struct bi_error *err)
 	rc = bi__cai_read(cai, &array, &mask, err);
 	if (rc || !array.nbytes)
 		return rc;
-	rc = bi__dispatch_locate(0, BI_HANDLE_CUDA, array.address, &origin, &name, err);
+	rc = bi__dispatch_locate(BI__OF_MEMORY, BI_HANDLE_CUDA, array.address, &origin, &name, err);
 	if (!rc)
 		*ordinal = origin.ordinal;
 	return rc;

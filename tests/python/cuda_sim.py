@@ -46,6 +46,7 @@ class Options(ctypes.Structure):
         ("fail_call", ctypes.c_uint64),
         ("fail_code", ctypes.c_int),
         ("drop_wait", ctypes.c_uint64),
+        ("prohibited", ctypes.c_uint),
     ]
 
 

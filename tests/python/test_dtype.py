@@ -215,7 +215,7 @@ def test_a_class_that_is_no_type_is_named(bi):
         pass
 
     for given, words in [(Float32, "Float32'> is not an element type"), (list, "'list'> is not"),
-                         (np.datetime64, "dates"), (np.object_, "object_'> is not"), (ml_dtypes.int4, "int4")]:  # fmt: skip
+                         (np.datetime64, "dates"), (np.object_, "Python objects"), (ml_dtypes.int4, "int4")]:  # fmt: skip
         with pytest.raises(bi.UnsupportedTypeError, match=words):
             bi.empty(2, given, device="host")
 
@@ -473,3 +473,24 @@ def test_one_lane_that_may_have_fields_is_refused(bi, given):
 def test_format_that_does_not_exist_is_refused(bi, given):
     with pytest.raises(bi.UnsupportedError, match=given):
         memoryview(read(bi, given))
+
+
+def test_a_field_of_a_list_or_a_dict_is_refused_by_its_name(bi):
+    for dtype in ([("w", ml_dtypes.bfloat16)], {"names": ["w"], "formats": [ml_dtypes.bfloat16]}):
+        with pytest.raises(bi.UnsupportedTypeError, match="field 'w'.*bfloat16"):
+            bi.empty(2, dtype, device="host")
+
+
+def test_objects_are_refused_as_such(bi):
+    for dtype in (object, np.object_, np.dtype(object)):
+        with pytest.raises(bi.UnsupportedTypeError, match="Python objects"):
+            bi.empty(2, dtype, device="host")
+
+
+def test_a_damaged_descr_is_no_unsupported_type(bi):
+    for descr in ([("a", 5)], ["x"], [("a",)], [(1, "<f8")]):
+        array = np.zeros(2, "V8")
+        producer = type("Producer", (), {"__array_interface__": dict(array.__array_interface__, descr=descr)})()
+        with pytest.raises(bi.InvalidArrayError) as caught:
+            bi.buffer_interface(producer)
+        assert caught.type is bi.InvalidArrayError

@@ -687,7 +687,8 @@ def test_structures_of_ctypes_with_bit_fields_are_refused(bi):
         _fields_ = [("a", ctypes.c_int, 3), ("b", ctypes.c_int, 5), ("c", ctypes.c_longlong)]
 
     outer = of_ctypes(ctypes.Structure, [Bits * 2])
-    for kind in (Bits, outer):
+    derived = of_ctypes(Bits, [])
+    for kind in (Bits, outer, derived):
         for made in (kind(), (kind * 3)(), memoryview(kind())):
             with pytest.raises(bi.UnsupportedTypeError, match="'a'.*bit field"):
                 bi.buffer_interface(made)

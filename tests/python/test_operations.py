@@ -115,6 +115,22 @@ def test_a_value_may_be_an_array_of_another_library(device, dtype):
     check(bi.full(2, Tensor(2.75, "f4"), "i4", device=device), np.full(2, 2, "i4"), device)
 
 
+class Gradient(Tensor):
+    """A tensor of PyTorch that requires a gradient is a number, and cannot be exported."""
+
+    def __dlpack__(self, **keywords):
+        raise BufferError("Can't export tensors that require gradient")
+
+
+def test_a_value_may_be_a_number_that_cannot_be_exported(device):
+    value = Gradient(1.5, "f4")
+    check(bi.full(2, value, device=device), np.full(2, 1.5), device)
+    for dtype in ("f4", "c16", ml_dtypes.bfloat16):
+        check(bi.full(2, value, dtype, device=device), np.full(2, 1.5, dtype), device)
+    with pytest.raises(TypeError, match="Gradient is no element of type int32"):
+        bi.zeros(2, "i4", device=device).fill(value)
+
+
 def test_every_real_number_is_a_value_of_every_float_type(device):
     for value in (decimal.Decimal("2.5"), fractions.Fraction(5, 2)):
         for dtype in ("f2", "f4", "f8", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2):
@@ -122,6 +138,8 @@ def test_every_real_number_is_a_value_of_every_float_type(device):
     for value in ("2", b"2", np.str_("2"), np.datetime64("2020"), None):
         with pytest.raises(TypeError, match="no element of type bfloat16"):
             bi.zeros(2, "bfloat16", device=device).fill(value)
+    with pytest.raises(OverflowError, match="of type int is too large for bfloat16"):
+        bi.zeros(2, "bfloat16", device=device).fill(10**400)
 
 
 def test_an_array_of_several_elements_is_no_value():
@@ -374,7 +392,7 @@ def test_a_text_ends_where_it_ends_and_not_at_a_nul():
 def test_a_text_that_is_cut_within_a_character_is_replaced(cut):
     with pytest.raises(IndexError, match="é\N{REPLACEMENT CHARACTER}?\"?: the element type has no fields"):
         bi.zeros(3, device="host")["a" * cut + "é" * 40]
-    with pytest.raises(bi.DriverError, match="^device .*é\N{REPLACEMENT CHARACTER}?$") as caught:
+    with pytest.raises(bi.DriverError, match='^device .*é\N{REPLACEMENT CHARACTER}?[.]{3}\N{REPLACEMENT CHARACTER}?é+" fits no device') as caught:
         bi.empty(1, device="opencl:x" + "a" * cut + "é" * 200)
     assert caught.value.vendor == 0
 

@@ -256,7 +256,7 @@ def prototype_nowhere(table, host):
 
 
 @pytest.mark.parametrize("prototype_of", [bad_prototype, prototype_nowhere])
-def test_X6_error_of_the_allocator_is_set_once(cuda, table, host, prototype_of):
+def test_X6_error_of_the_allocator_is_set_once(table, host, prototype_of):
     said = []
 
     @SET_ERROR

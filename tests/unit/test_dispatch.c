@@ -73,10 +73,10 @@ static void owners_of_handles_are_found(void **state)
 
 	(void)state;
 	bi_view_native(view, &native);
-	OK(bi__dispatch_locate(0, native.kind, native.handle, &origin, &name, &error));
+	OK(bi__dispatch_locate(BI__OF_MEMORY, native.kind, native.handle, &origin, &name, &error));
 	assert_string_equal(name, "cuda");
 	assert_int_equal(origin.ordinal, bi_context_device(device)->ordinal);
-	FAILS(bi__dispatch_locate(0, 1234, native.handle, &origin, &name, &error));
+	FAILS(bi__dispatch_locate(BI__OF_MEMORY, 1234, native.handle, &origin, &name, &error));
 	bi_view_release(view);
 }
 

@@ -58,16 +58,20 @@ static void the_error_lists_what_was_tried(void **state)
 
 static void the_reason_follows_a_long_path(void **state)
 {
-	char path[300], reason[400];
+	static const size_t lengths[] = { 299, 1000, 4000 };
+	char path[4001], reason[4500];
 	struct table table;
 
 	(void)state;
 	memset(path, 'p', sizeof(path));
 	memcpy(path, "/", 1);
-	path[sizeof(path) - 1] = '\0';
-	assert_false(bi__dl_loads(path, reason, sizeof(reason)));
-	setenv(VARIABLE, path, 1);
-	REFUSED_FOR(BI_ENODEVICE, reason + strlen(path) - 1, bi__dl_open(VARIABLE, names, &cosine, 1, &table, &error));
+	for (size_t i = 3; i-- > 0;) {
+		path[lengths[i]] = '\0';
+		assert_false(bi__dl_loads(path, reason, sizeof(reason)));
+		setenv(VARIABLE, path, 1);
+		REFUSED_FOR(BI_ENODEVICE, reason + strlen(path) - 1,
+			    bi__dl_open(VARIABLE, names, &cosine, 1, &table, &error));
+	}
 	unsetenv(VARIABLE);
 }
 

@@ -427,6 +427,8 @@ static void reshape_and_broadcast_refuse_bad_shapes(void **state)
 	ASSERT_UNTOUCHED(&empty, bi_layout_reshape(&empty, 2, (int64_t[]){ -1, 0 }, &err), BI_EINVAL);
 	assert_int_equal(bi_layout_reshape(&empty, 2, (int64_t[]){ 0, -1 }, &refusal), BI_EINVAL);
 	assert_string_equal(refusal.message, "shape[1] is -1 beside an extent of 0: write the extent");
+	assert_int_equal(bi_layout_reshape(&layout, 2, (int64_t[]){ -1, 0 }, &refusal), BI_EINVAL);
+	assert_non_null(strstr(refusal.message, "do not fit extents that multiply to 0"));
 	ASSERT_UNTOUCHED(&empty, bi_layout_reshape(&empty, 1, (int64_t[]){ 3 }, &err), BI_EINVAL);
 	assert_int_equal(bi_layout_reshape(&empty, 2, (int64_t[]){ -1, 5 }, NULL), BI_OK);
 	assert_int_equal(empty.shape[0], 0);

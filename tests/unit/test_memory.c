@@ -14,7 +14,8 @@ static void creating_checks_its_arguments(void **state)
 	assert_null(memory);
 	REFUSED(BI_EINVAL, bi_memory_create(host, 16, BI_MEMORY_DEFAULT, NULL, &error));
 	FAILS(bi_memory_create(host, 16, (enum bi_memory_kind)77, &memory, &error));
-	FAILS(bi_memory_create(host, SIZE_MAX / 2, BI_MEMORY_DEFAULT, &memory, &error));
+	REFUSED_FOR(BI_ENOMEM, "do not fit into the address space",
+		    bi_memory_create(host, PTRDIFF_MAX - 4095, BI_MEMORY_DEFAULT, &memory, &error));
 	assert_null(memory);
 	OK(bi_memory_create(host, 0, BI_MEMORY_DEFAULT, &memory, &error));
 	assert_int_equal(bi_memory_nbytes(memory), 0);

@@ -95,12 +95,11 @@ static PyObject *parsed_repr(PyObject *list)
 	const char *words = text ? PyUnicode_AsUTF8(text) : NULL;
 	struct bi_dtype dtype;
 	struct bi_error err;
-	int rc = words ? bi_dtype_parse_descr(words, &dtype, &err) : -1;
 
-	if (!rc)
+	if (words && bi_dtype_parse_descr(words, &dtype, &err) == BI_OK)
 		return text;
 	Py_XDECREF(text);
-	return words ? bip_raise_import(rc, &err) : NULL;
+	return words ? PyErr_Format(bip_InvalidArrayError, "%s", err.message) : NULL;
 }
 
 PyObject *bip_descr_text(PyObject *list)
@@ -228,7 +227,7 @@ static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
 static int from_structured(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
 {
 	PyObject *checked = call_from("buffer_interface._array", "check_fields", dtype);
-	PyObject *list = checked ? PyObject_GetAttrString(dtype, "descr") : NULL;
+	PyObject *list = checked ? PyObject_GetAttrString(dtype, "descr") : NULL, *text;
 	int rc;
 
 	Py_XDECREF(checked);
@@ -240,6 +239,11 @@ static int from_structured(PyObject *dtype, struct bi_dtype *out, PyObject **des
 	}
 	rc = from_descr(list, out, descr);
 	Py_DECREF(list);
+	/* NumPy describes its type correctly, so the type is refused. */
+	text = rc && PyErr_ExceptionMatches(bip_InvalidArrayError) ? bip_take_message() : NULL;
+	if (text)
+		bip_refuse(bip_UnsupportedTypeError, "%U", text);
+	Py_XDECREF(text);
 	return rc;
 }
 
@@ -281,8 +285,11 @@ static int from_class(PyObject *class, PyObject *numpy_dtype, struct bi_dtype *o
 	if (!dtype)
 		return numpy_dtype ? -1 : refuse_type(class);
 	rc = text_of(dtype, "kind", kind);
-	if (!rc)
-		rc = strcmp(kind, "O") ? from_numpy(dtype, out, descr) : refuse_type(class);
+	if (!rc && !strcmp(kind, "O") && class != (PyObject *)&PyBaseObject_Type &&
+	    !bip_is_numpy_scalar((PyTypeObject *)class))
+		rc = refuse_type(class);
+	else if (!rc)
+		rc = from_numpy(dtype, out, descr);
 	Py_DECREF(dtype);
 	return rc;
 }
@@ -385,7 +392,10 @@ int bip_dtype_argument(PyObject *object, struct bi_dtype *out, PyObject **descr)
 		bip_drop_raised(&refusal);
 		return 0;
 	}
-	if (PyErr_ExceptionMatches(PyExc_MemoryError) || bip_clear_error()) {
+	/* NumPy's view of a list or a dict of fields names the field. */
+	if (PyErr_ExceptionMatches(PyExc_MemoryError) ||
+	    (PyErr_ExceptionMatches(bip_UnsupportedTypeError) && (PyList_Check(object) || PyDict_Check(object))) ||
+	    bip_clear_error()) {
 		bip_drop_raised(&refusal);
 		return -1;
 	}

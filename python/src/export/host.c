@@ -51,14 +51,14 @@ static const char *find_refusal(const struct bi_view *view, int flags)
 	if (has_flags(flags, PyBUF_FORMAT) && !has_flags(flags, PyBUF_ND))
 		return "the request is for a format without a shape";
 	if (!has_flags(flags, PyBUF_STRIDES) && !is_contiguous(view, 'C'))
-		return "the array is not C-contiguous, and the request is for a buffer without strides: copy() is "
-		       "C-contiguous";
+		return "the array is not C-contiguous, and the request is for a buffer without strides: copy() "
+		       "returns a C-contiguous array";
 	if (has_flags(flags, PyBUF_C_CONTIGUOUS) && !is_contiguous(view, 'C'))
-		return "the array is not C-contiguous: copy() is";
+		return "the array is not C-contiguous: copy() returns a C-contiguous array";
 	if (has_flags(flags, PyBUF_F_CONTIGUOUS) && !is_contiguous(view, 'F'))
 		return "the array is not Fortran-contiguous";
 	if (has_flags(flags, PyBUF_ANY_CONTIGUOUS) && !is_contiguous(view, 'C') && !is_contiguous(view, 'F'))
-		return "the array is not contiguous: copy() is";
+		return "the array is not contiguous: copy() returns a C-contiguous array";
 	return NULL;
 }
 

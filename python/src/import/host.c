@@ -78,8 +78,8 @@ static PyObject *find_structured(const Py_buffer *buffer)
 }
 
 /*
- * Refuses a structure of ctypes with bit fields. The format lists each of them as an integer. The size of all fields is
- * right by chance, or wrong.
+ * Refuses a structure of ctypes with bit fields. The format lists each of them as an integer, so it is misleading, and
+ * the size of all fields may be right by chance.
  */
 static int check_bit_fields(PyObject *exporter)
 {

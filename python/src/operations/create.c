@@ -72,8 +72,15 @@ static int read_default(PyObject *value, struct pattern *out)
 	PyObject *dtype;
 	int rc;
 
-	if (value && (BIP_CHECK(value) || bip_is_foreign_number(value)))
+	if (value && BIP_CHECK(value))
 		return type_of_array(value, out);
+	if (value && bip_is_foreign_number(value)) {
+		if (type_of_array(value, out) == 0)
+			return 0;
+		/* Such a value may be a number for Python alone, as a tensor of PyTorch that requires a gradient. */
+		if (PyErr_ExceptionMatches(PyExc_MemoryError) || bip_clear_error())
+			return -1;
+	}
 	dtype = default_type(value);
 	rc = dtype ? bip_dtype_argument(dtype, &out->layout.dtype, &out->descr) : -1;
 	Py_XDECREF(dtype);

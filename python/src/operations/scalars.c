@@ -348,12 +348,27 @@ static PyObject *element_of(PyObject *array)
 			    size);
 }
 
-/* Converts the element of an array of another library. Its __index__ would refuse floats. */
-static int pack_foreign(const struct bi_view *view, PyObject *value, void *element)
+/*
+ * Converts a value that is no array of this library or NumPy. An array of another library is imported if it does not
+ * convert itself: an integer is wanted, and its __index__ refuses floats.
+ */
+static int pack_number(const struct bi_view *view, PyObject *value, void *element)
 {
-	PyObject *array = bip_as_object(value);
-	int rc = array ? bip_scalar_pack(view, array, element) : -1;
+	struct bip_raised refusal;
+	PyObject *array;
+	int rc;
 
+	if (pack_scalar(view, value, element) == 0)
+		return 0;
+	if (!PyErr_ExceptionMatches(PyExc_TypeError) || !bip_is_foreign_number(value))
+		return -1;
+	refusal = bip_put_aside();
+	array = bip_as_object(value);
+	rc = array ? bip_scalar_pack(view, array, element) : -1;
+	if (array || PyErr_ExceptionMatches(PyExc_MemoryError) || bip_clear_error())
+		bip_drop_raised(&refusal);
+	else
+		bip_put_back(refusal);
 	Py_XDECREF(array);
 	return rc;
 }
@@ -363,13 +378,11 @@ int bip_scalar_pack(const struct bi_view *view, PyObject *value, void *element)
 	PyObject *only;
 	int rc;
 
-	if (bip_is_foreign_number(value))
-		return pack_foreign(view, value, element);
 	if (bip_is_ndarray(Py_TYPE(value)) && bip_refuse_masked(value))
 		return -1;
 	/* For an element of several lanes, the array may be its lanes. */
 	if (bi_view_dtype(view).lanes > 1 || !(BIP_CHECK(value) || bip_is_ndarray(Py_TYPE(value))))
-		return pack_scalar(view, value, element);
+		return pack_number(view, value, element);
 	only = element_of(value);
 	if (!only)
 		return -1;

@@ -357,13 +357,15 @@ static int read_axes(PyObject *const *args, Py_ssize_t count, int ndim, int axes
 	if (count != ndim)
 		return bip_refuse(PyExc_ValueError, "%zd axes are given, the array has %d", count, ndim);
 	for (int i = 0; i < ndim; i++) {
-		Py_ssize_t axis = PyNumber_AsSsize_t(args[i], NULL);
+		PyObject *number = PyNumber_Index(args[i]);
+		Py_ssize_t axis = number ? PyNumber_AsSsize_t(number, NULL) : 0;
 
-		if (axis == -1 && PyErr_Occurred())
+		if (number && (axis < -ndim || axis >= ndim))
+			bip_refuse(PyExc_ValueError, "axes[%d] is %S, not in %d..%d", i, bip_printable(number), -ndim,
+				   ndim - 1);
+		Py_XDECREF(number);
+		if (PyErr_Occurred())
 			return -1;
-		if (axis < -ndim || axis >= ndim)
-			return bip_refuse(PyExc_ValueError, "axes[%d] is %S, not in %d..%d", i, bip_printable(args[i]),
-					  -ndim, ndim - 1);
 		axes[i] = (int)axis;
 	}
 	return 0;

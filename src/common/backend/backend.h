@@ -321,7 +321,7 @@ struct bi__backend {
 		/* Finds a kernel, and describes it in *out, which is cleared. BI_EINVAL: there is none of this name. */
 		int (*get)(struct bi__device_state *device, uintptr_t program, const char *name, struct bi__kernel *out,
 			   struct bi_error *err);
-		/* Releases kernel->state, also after `get` has failed and set it. NULL: there is nothing to release. */
+		/* Releases kernel->state, also if `get` set it and then failed. NULL: there is nothing to release. */
 		void (*put)(struct bi__kernel *kernel);
 		/* Enqueues a launch. The values are copied before the function returns. */
 		int (*enqueue)(struct bi__queue *queue, const struct bi__kernel_launch *launch, struct bi_error *err);

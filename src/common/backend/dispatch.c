@@ -221,26 +221,26 @@ void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *devic
 
 typedef int locate_fn(uintptr_t handle, struct bi__origin *out, struct bi_error *err);
 
-/* Returns the function of the backend that locates handles, or queues, of that kind, or NULL. */
-static locate_fn *find_locate(const struct bi__backend *backend, int is_queue, uint32_t kind)
+/* Returns the function of the backend that locates handles of that kind, or NULL. */
+static locate_fn *find_locate(const struct bi__backend *backend, enum bi__handle_of of, uint32_t kind)
 {
-	if (is_queue)
+	if (of == BI__OF_QUEUE)
 		return bi__wraps_stream_kind(backend, kind) ? backend->devices.locate_queue : NULL;
 	return backend->handle == kind ? backend->devices.locate : NULL;
 }
 
-int bi__dispatch_locate(int is_queue, uint32_t kind, uintptr_t handle, struct bi__origin *out, const char **name,
-			struct bi_error *err)
+int bi__dispatch_locate(enum bi__handle_of of, uint32_t kind, uintptr_t handle, struct bi__origin *out,
+			const char **name, struct bi_error *err)
 {
 	const struct bi__backend *backend;
 	locate_fn *locate = NULL;
 	int rc;
 
 	for (size_t i = 0; !locate && (backend = bi__registry_backend(i)); i++)
-		locate = find_locate(backend, is_queue, kind);
+		locate = find_locate(backend, of, kind);
 	if (!locate)
 		return bi__fail(err, BI_EUNSUPPORTED, "%s kind %u cannot be located by this build",
-				is_queue ? "stream" : "handle", kind);
+				of == BI__OF_QUEUE ? "stream" : "handle", kind);
 	*name = backend->name;
 	rc = check_driver(backend, err);
 	if (!rc)

@@ -100,9 +100,12 @@ int bi__dispatch_adopt(const struct bi__backend *owner, struct bi__device *devic
 /* Frees a block. Does nothing if the device was opened before a fork, unless the block is memory of the host. */
 void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *device, struct bi__block *block);
 
-/* Finds the device of a memory, or of a native queue. *name becomes the name of the backend for that kind. */
-int bi__dispatch_locate(int is_queue, uint32_t kind, uintptr_t handle, struct bi__origin *out, const char **name,
-			struct bi_error *err);
+enum bi__handle_of { BI__OF_MEMORY, BI__OF_QUEUE };
+
+/* Finds the device of a memory, or of a native queue. *name becomes the name of the backend for handles of that kind.
+ */
+int bi__dispatch_locate(enum bi__handle_of of, uint32_t kind, uintptr_t handle, struct bi__origin *out,
+			const char **name, struct bi_error *err);
 
 /* Order. */
 

@@ -161,7 +161,7 @@ static void keep_own_code_loaded(void)
 int bi__dl_open(const char *variable, const char *const *names, const struct bi__symbol *symbols, size_t count,
 		void *table, struct bi_error *err)
 {
-	char tried[512] = "";
+	char tried[4608] = ""; /* a path of 4095 bytes and the reason fit */
 	const char *chosen = bi__environment(variable);
 	int is_chosen = chosen && *chosen;
 	void *library = is_chosen ? NULL : open_loaded(names[0], symbols, count);

@@ -44,12 +44,13 @@ static void replace_controls(char *text)
 			*c = c[1] = '?';
 }
 
-/* Returns `length`, or less if the text would end inside of a UTF-8 character. */
+/* Returns `length`, or up to 3 less if the text would end inside of a UTF-8 character. */
 static size_t whole_characters(const char *text, size_t length)
 {
-	while (length && (text[length] & 0xc0) == 0x80)
-		length--;
-	return length;
+	for (size_t less = 0; less <= 3 && less <= length; less++)
+		if ((text[length - less] & 0xc0) != 0x80)
+			return length - less;
+	return length; /* not UTF-8 */
 }
 
 /* Copies a text, and replaces its control characters. A text that is too long is cut between two UTF-8 characters. */
@@ -63,18 +64,20 @@ static void copy_text(const char *text, size_t length, char *out, size_t capacit
 }
 
 #define GAP "..."
-#define MOST_FORMATTED 8192 /* bytes, which two paths fit into; a longer text loses its end first */
+#define MOST_FORMATTED 8192 /* bytes, which a path of 4095 and a sentence fit into; a longer text loses its end first \
+			     */
 
 /* Writes the message. The middle of a text that is too long is left out, because sentences end with the reason. */
 static void put_message(const char *text, char *out, size_t capacity)
 {
 	const size_t length = strlen(text), half = (capacity - sizeof(GAP)) / 2;
-	const char *end = text + length - half;
+	const char *end;
 
 	if (length < capacity) {
 		copy_text(text, length, out, capacity);
 		return;
 	}
+	end = text + length - half;
 	while ((*end & 0xc0) == 0x80) /* inside of a UTF-8 character */
 		end++;
 	copy_text(text, length, out, half + 1);

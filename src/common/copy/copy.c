@@ -209,19 +209,20 @@ static inline __attribute__((always_inline)) int transfer_array(const struct bi_
 								int writes, struct bi_error *err)
 {
 	struct bi__job job;
+	struct bi_layout *of_view = writes ? &job.to : &job.from, *of_bytes = writes ? &job.from : &job.to;
 	int rc = writes ? check_destination(view, err) : BI_OK;
 
 	if (!rc)
-		rc = start_job(&job, writes ? "write" : "read", writes ? view->memory : bytes,
-			       writes ? bytes : view->memory, err);
+		rc = writes ? start_job(&job, "write", view->memory, bytes, err)
+			    : start_job(&job, "read", bytes, view->memory, err);
 	if (rc || !bytes->nbytes)
 		return rc;
 	if (is_contiguous_object(view)) {
 		bi__plan_bytes(&job.plan, writes ? view->offset : 0, writes ? 0 : view->offset, bytes->nbytes);
 		return bi__job_enqueue(&job, err);
 	}
-	bi__view_get_layout(view, writes ? &job.to : &job.from);
-	rc = bi_layout_init(writes ? &job.from : &job.to, view->dtype, view->ndim, view->dims, NULL, 0, err);
+	bi__view_get_layout(view, of_view);
+	rc = bi_layout_init(of_bytes, view->dtype, view->ndim, view->dims, NULL, 0, err);
 	return rc ? rc : bi__job_run(&job, err);
 }
 

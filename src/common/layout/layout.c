@@ -85,7 +85,7 @@ static int check_reach(int ndim, const int64_t *shape, const int64_t *strides, u
 		if (add_reach(shape[i], strides[i], &low, &high))
 			return bi__fail(err, BI_EOVERFLOW,
 					"offset %" PRId64 ", shape[%d] = %" PRId64 ", strides[%d] = %" PRId64
-					": an element would have an offset of more than 64 bits",
+					": the offsets of the elements, or their distance, do not fit into 64 bits",
 					offset, i, shape[i], i, strides[i]);
 	if (bi__add(high, item_size, &high))
 		return bi__fail(err, BI_EOVERFLOW, "offset %" PRId64 ": the last byte's offset is above %" PRId64,
@@ -340,9 +340,9 @@ static int infer_shape(const struct bi_layout *layout, int ndim, const int64_t *
 	if (rc != BI_OK)
 		return rc;
 	known = count_elements(ndim, shape);
-	if (open >= 0 && !known)
+	if (open >= 0 && !known && !size)
 		return bi__fail(err, BI_EINVAL, "shape[%d] is -1 beside an extent of 0: write the extent", open);
-	if (open >= 0 && size % known == 0)
+	if (open >= 0 && known && size % known == 0)
 		shape[open] = size / known;
 	else if (open >= 0 || known != size)
 		return bi__fail(err, BI_EINVAL,

@@ -433,7 +433,7 @@ int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}
-	return bi__order_check_mapped(memory, 0, err);
+	return bi__order_check_mapped(memory, 0, err); /* also for a mapping that began after the mark */
 }
 
 size_t bi_memory_nbytes(const struct bi_memory *memory)

@@ -5,7 +5,7 @@
 #include "buffer_interface/binding.h"
 #include "common/backend/dispatch.h"
 
-static int locate(int is_queue, uint32_t kind, uintptr_t handle, struct bi_location *out, struct bi_error *err)
+static int locate(enum bi__handle_of of, uint32_t kind, uintptr_t handle, struct bi_location *out, struct bi_error *err)
 {
 	struct bi__origin origin;
 	const char *name;
@@ -16,9 +16,9 @@ static int locate(int is_queue, uint32_t kind, uintptr_t handle, struct bi_locat
 	memset(out, 0, sizeof(*out));
 	if (!handle)
 		return bi__fail(err, BI_EINVAL, "handle is 0");
-	if (!is_queue && kind == BI_HANDLE_HOST)
+	if (of == BI__OF_MEMORY && kind == BI_HANDLE_HOST)
 		return bi__fail(err, BI_EUNSUPPORTED, "handle kind %u: host memory belongs to no device", kind);
-	rc = bi__dispatch_locate(is_queue, kind, handle, &origin, &name, err);
+	rc = bi__dispatch_locate(of, kind, handle, &origin, &name, err);
 	if (rc)
 		return rc;
 	snprintf(out->device, sizeof(out->device), "%s:%d", name, origin.ordinal);
@@ -28,10 +28,10 @@ static int locate(int is_queue, uint32_t kind, uintptr_t handle, struct bi_locat
 
 int bi_locate_memory(enum bi_handle_kind kind, uintptr_t handle, struct bi_location *out, struct bi_error *err)
 {
-	return locate(0, (uint32_t)kind, handle, out, err);
+	return locate(BI__OF_MEMORY, (uint32_t)kind, handle, out, err);
 }
 
 int bi_locate_queue(enum bi_order_kind kind, uintptr_t queue, struct bi_location *out, struct bi_error *err)
 {
-	return locate(1, (uint32_t)kind, queue, out, err);
+	return locate(BI__OF_QUEUE, (uint32_t)kind, queue, out, err);
 }
