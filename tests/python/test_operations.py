@@ -127,8 +127,9 @@ def test_a_value_may_be_a_number_that_cannot_be_exported(device):
     check(bi.full(2, value, device=device), np.full(2, 1.5), device)
     for dtype in ("f4", "c16", ml_dtypes.bfloat16):
         check(bi.full(2, value, dtype, device=device), np.full(2, 1.5, dtype), device)
-    with pytest.raises(TypeError, match="Gradient is no element of type int32"):
-        bi.zeros(2, "i4", device=device).fill(value)
+    for kind in (Gradient, type("Gradient", (Gradient,), {})):  # the lookups of a new type are not cached
+        with pytest.raises(TypeError, match="Gradient is no element of type int32"):
+            bi.zeros(2, "i4", device=device).fill(kind(1.5, "f4"))
 
 
 def test_every_real_number_is_a_value_of_every_float_type(device):

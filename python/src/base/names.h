@@ -44,7 +44,7 @@ int bip_attribute(PyObject *object, PyObject *name, PyObject **out);
 int bip_item_of(PyObject *mapping, PyObject *key, PyObject **out);
 /*
  * Returns the attribute of that name of the type or of one of its bases. A descriptor is returned as it is. Returns
- * NULL without an exception if there is none.
+ * NULL without an exception if there is none. Called without an exception set, because the look-up can clear it.
  */
 PyObject *bip_type_attribute(PyTypeObject *type, PyObject *name);
 /* Returns true if bip_type_attribute finds one. Runs no code of the object, unlike PyObject_HasAttr. */

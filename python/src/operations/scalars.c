@@ -360,10 +360,10 @@ static int pack_number(const struct bi_view *view, PyObject *value, void *elemen
 
 	if (pack_scalar(view, value, element) == 0)
 		return 0;
-	if (!PyErr_ExceptionMatches(PyExc_TypeError) || !bip_is_foreign_number(value))
+	if (!PyErr_ExceptionMatches(PyExc_TypeError))
 		return -1;
-	refusal = bip_put_aside();
-	array = bip_as_object(value);
+	refusal = bip_put_aside(); /* the lookup of an attribute would clear it */
+	array = bip_is_foreign_number(value) ? bip_as_object(value) : NULL;
 	rc = array ? bip_scalar_pack(view, array, element) : -1;
 	if (array || PyErr_ExceptionMatches(PyExc_MemoryError) || bip_clear_error())
 		bip_drop_raised(&refusal);
