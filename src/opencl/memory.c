@@ -16,8 +16,8 @@ static int create_buffer(const struct bi__opencl *opencl, cl_mem_flags flags, si
 		return bi__cl_check(code, "clCreateBuffer", err);
 	bi__cl->GetDeviceInfo(opencl->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL);
 	return bi__fail_vendor(err, BI_ENOMEM, code,
-			       "no buffer of %zu bytes; the largest buffer of the device has %llu bytes: %s (%d)",
-			       nbytes, (unsigned long long)most, bi__cl_name(code), code);
+			       "the largest buffer of the device has %llu bytes, not %zu: %s (%d)",
+			       (unsigned long long)most, nbytes, bi__cl_name(code), code);
 }
 
 /* Shared virtual memory (SVM) that a buffer uses. "Shared memory" below means this. */

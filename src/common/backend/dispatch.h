@@ -102,8 +102,7 @@ void bi__dispatch_free(const struct bi__backend *owner, struct bi__device *devic
 
 enum bi__handle_of { BI__OF_MEMORY, BI__OF_QUEUE };
 
-/* Finds the device of a memory, or of a native queue. *name becomes the name of the backend for handles of that kind.
- */
+/* Finds the device of a memory or a native queue. *name becomes the name of the backend for handles of that kind. */
 int bi__dispatch_locate(enum bi__handle_of of, uint32_t kind, uintptr_t handle, struct bi__origin *out,
 			const char **name, struct bi_error *err);
 

@@ -64,8 +64,8 @@ static void copy_text(const char *text, size_t length, char *out, size_t capacit
 }
 
 #define GAP "..."
-#define MOST_FORMATTED 8192 /* bytes, which a path of 4095 and a sentence fit into; a longer text loses its end first \
-			     */
+/* The most bytes of a text whose end is kept: a path of 4095 bytes and a sentence fit. */
+#define MOST_FORMATTED 8192
 
 /* Writes the message. The middle of a text that is too long is left out, because sentences end with the reason. */
 static void put_message(const char *text, char *out, size_t capacity)

@@ -4,7 +4,7 @@
 #include "memory.h"
 #include "work.h"
 
-/* Of a kernel: more than user_kernels.c admits. */
+/* The most arguments of a kernel. Kernels of user_kernels.c have at most 65. */
 #define MOST_ARGUMENTS 80
 
 void action_retain(const struct action *action)
