@@ -570,6 +570,15 @@ def test_table_of_a_later_major_alone_is_none():
     assert len(producer.calls) == 1
 
 
+@pytest.mark.parametrize(("name", "empty"), [("from_object", FROM()), ("current_work_stream", STREAM())])
+def test_table_without_a_function_is_none(name, empty):
+    table, _ = new_table()
+    setattr(table, name, empty)
+    producer = with_table(table)(make())
+    assert buffer_interface(producer).shape == (3, 4)
+    assert len(producer.calls) == 1
+
+
 def test_table_that_refuses():
     """A function of C that fails with what the object raises."""
 

@@ -583,18 +583,23 @@ static int import_by_method(PyObject *object, const struct bi_dl_device *device,
 
 /* The table */
 
-/* Returns the first table of the type whose major version is known, or NULL without an exception. */
+/*
+ * Returns the first table of the type whose major version is known, or NULL without an exception. Also returns NULL if
+ * the table lacks a function that an import calls: then the methods are used.
+ */
 static const struct bip_dlpack_table *find_table(PyTypeObject *type)
 {
 	PyObject *capsule = bip_type_attribute(type, bip_name.__dlpack_c_exchange_api__);
 	const struct bip_dlpack_header *header = NULL;
+	const struct bip_dlpack_table *table;
 
 	if (capsule && PyCapsule_IsValid(capsule, BIP_DLPACK_TABLE))
 		header = PyCapsule_GetPointer(capsule, BIP_DLPACK_TABLE);
 	Py_XDECREF(capsule);
 	while (header && header->version.major != BI_DLPACK_MAJOR)
 		header = header->previous;
-	return (const struct bip_dlpack_table *)header;
+	table = (const struct bip_dlpack_table *)header;
+	return table && table->from_object && table->current_work_stream ? table : NULL;
 }
 
 /*
