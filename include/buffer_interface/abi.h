@@ -75,10 +75,10 @@ struct bi_exchange {
 	uint32_t struct_size;           /* bytes of the struct, all of which are written */
 	void (*release)(struct bi_exchange *self); /* sets itself to NULL */
 	/*
-	 * Hands the memory back: all work that is on `stream` now, or that ends with `event`, comes before all that the
-	 * producer later enqueues on the memory or does to it, freeing included. Waits for no device. If the result is
-	 * not 0, or the function is NULL, the consumer makes `stream` of the structure wait for its work, or waits
-	 * itself.
+	 * Hands the memory back: all work that is on the argument `stream` now, or that ends with the argument `event`,
+	 * comes before all that the producer later enqueues on the memory or does to it, freeing included. Waits for no
+	 * device. If the result is not 0, or the function is NULL, the consumer makes the member `stream` wait for its
+	 * work, or waits itself.
 	 */
 	int (*done)(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, uint64_t event);
 	void *owner;                    /* for the producer alone */

@@ -28,7 +28,7 @@ int bip_copy_enqueue(const struct bi_view *dst, const struct bi_view *src, struc
  */
 int bip_copy_into(struct bi_context *context, const struct bi_view *view, struct bi_stream *stream,
 		  struct bi_view **out);
-/* Enqueues a dense copy of the view on its own device, as bip_copy_into does. */
+/* Does bip_copy_into with the context that bip_own_context returns. */
 int bip_copy_view(struct bi_view *view, struct bi_stream *stream, struct bi_view **out);
 
 #endif

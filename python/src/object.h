@@ -69,9 +69,9 @@ int bip_refuse_mask(PyObject *object, const char *operation);
 
 /*
  * Hands the acquired streams of the object and of its mask back, and releases the members of the object. A second call
- * does nothing. With `waits`, the calling thread waits for pending work on the memory before the release. Does not wait
- * for a memory whose stream could not be handed back. Drops the GIL meanwhile. Returns BI_OK, or the status of the
- * first failure. `err` may be NULL.
+ * does nothing. With `waits`, the calling thread waits for pending work on the memory before the release. If a stream
+ * cannot be handed back, the calling thread waits for the work of that stream instead, also without `waits`. Drops the
+ * GIL meanwhile. Returns BI_OK, or the status of the first failure. `err` may be NULL.
  */
 int bip_release_object(struct bip_object *self, int waits, struct bi_error *err);
 

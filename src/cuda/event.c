@@ -107,7 +107,10 @@ int bi__cuda_record(struct bi__queue *queue, uintptr_t *event, struct bi_error *
 	return BI_OK;
 }
 
-/* Forgets the noted captures: the waiting stream may join the capture in which the event was recorded. */
+/*
+ * Makes the stream wait for the event. Clears the captures that the scope has stored, because the stream may join the
+ * capture in which the event was recorded.
+ */
 static int enqueue_wait(bi__cu_stream waiter, const struct bi__cuda_event *event, struct bi_error *err)
 {
 	bi__scope_forget();

@@ -31,8 +31,10 @@ struct check_case {
 	 * it that has no `permits`.
 	 */
 	const char *permits;
-	int ndim; /* -1: those of the plain array that the consumer accepts; axis 0 may be changed */
-	int64_t shape[CASE_AXES], strides[CASE_AXES]; /* strides in elements; with ndim -1, 0 is no change */
+	/* -1: ndim, shape and strides are those of the plain array that the consumer accepts, except for axis 0: there
+	 * `shape` and `strides` apply if they are not 0. */
+	int ndim;
+	int64_t shape[CASE_AXES], strides[CASE_AXES]; /* strides in elements */
 	uint64_t offset; /* in elements */
 	uint64_t shift; /* bytes by which the memory begins earlier, so that elements are not aligned */
 	const char *descr;

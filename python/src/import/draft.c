@@ -259,7 +259,10 @@ static int read_backend(PyObject *object, struct draft *out)
 	return rc;
 }
 
-/* Returns true for a text, a float or an array, which int() may accept but are no addresses, and for no number. */
+/*
+ * Returns true for an object that is no number, and for a str, a float and an array: int() may accept these three, but
+ * the result is no address.
+ */
 static int is_no_address(PyObject *buffer)
 {
 	return !PyNumber_Check(buffer) || PyUnicode_Check(buffer) || PyFloat_Check(buffer) ||

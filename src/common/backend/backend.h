@@ -85,7 +85,8 @@ struct bi__range {
 struct bi__device_state {
 	uintptr_t device; /* cl_device_id, CUdevice */
 	uintptr_t native; /* cl_context, CUcontext */
-	/* Differs from that of a destroyed context that had the same `native`. 0: the driver has no such numbers. */
+	/* Number of the native context. A destroyed context that had the same `native` has another number. 0: the
+	 * driver has no such numbers. */
 	uint64_t context_id;
 	int device_id; /* in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
 	void *state; /* memory that the backend allocates, or NULL */
@@ -185,8 +186,8 @@ struct bi__backend {
 		void (*end)(const struct bi__device_state *device);
 		void (*leave)(const struct bi__device_state *device);
 		/*
-		 * Closes the device. Called after the end of all its memory and streams. Other devices with the native
-		 * context may still have events that it made.
+		 * Closes the device. Called after the end of all its memory and streams. Events that were made by this
+		 * device may still be in use by other devices of its native context.
 		 */
 		void (*close)(struct bi__device_state *device, struct bi__queue *stream);
 		/*

@@ -57,9 +57,9 @@ static inline __attribute__((always_inline)) void move_unit(unsigned char *to, c
 }
 
 /*
- * Copies the units at these offsets to adjacent places. `size` and `has_more` are constants in each call. A branch
- * follows after four units. If it followed after each unit, the loop would take up to twice the time where its code is
- * in two cache lines (AMD Zen 3).
+ * Copies the units at these offsets to adjacent places. `size` and `has_more` are constants in each call. The loop
+ * branches after four units. With a branch after each unit it takes up to twice the time on AMD Zen 3, if its code lies
+ * in two cache lines.
  */
 static inline __attribute__((always_inline)) void pack_units(unsigned char *to, const unsigned char *src,
 							     const struct bi__tile_offsets *units, size_t unit,

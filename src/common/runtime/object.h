@@ -275,8 +275,8 @@ struct bi_memory {
 	/* Identity. Between the making of the memory and its last release, only `refs` changes. */
 	atomic_uint refs;
 	unsigned flags; /* enum bi_wrap_flag */
-	struct bi_context *context; /* retained while refs > 0, but not by borrowed memory; then NULL, as the context
-				       owns pooled and retired memory. NULL in pinned pieces (pinned_pieces.c) */
+	struct bi_context *context; /* retained, except by borrowed memory. NULL in pooled and retired memory, which the
+				       context owns, and in pinned pieces (pinned_pieces.c) */
 	const struct bi__backend *backend; /* backend of the block: that of the context, or the host backend */
 	struct bi__block block;
 	size_t nbytes; /* requested size; a pooled block may be larger */

@@ -282,7 +282,10 @@ void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *
 		destroy_or_retire(context, memory);
 }
 
-/* Returns 1 if the captures for which the memory was deferred have ended, or if has_complete_event returns 1. */
+/*
+ * Returns 1 if the deferred memory can be destroyed: its last-use event is complete or has failed, or no capture and no
+ * graph prevents it any longer.
+ */
 static int is_free_of_captures(const struct bi_memory *memory)
 {
 	if (has_complete_event(memory))
