@@ -118,7 +118,7 @@ static int read_stream(const char *name, PyObject *object, const struct bi_backe
 	int is_cuda = (backend->stream_kinds >> BI_ORDER_CUDA & 1) != 0, rc;
 
 	if (!backend->stream_kinds)
-		return bip_refuse(PyExc_ValueError, "%s is given, but host memory has no streams", name);
+		return bip_refuse(PyExc_ValueError, "%s is given, but host memory has no streams: omit it", name);
 	if (is_cuda && PyLong_CheckExact(object))
 		return read_cuda_int(name, object, out);
 	rc = read_stream_object(object, is_cuda, out);

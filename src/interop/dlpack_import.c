@@ -241,7 +241,8 @@ static int import_tensor(struct import *import, struct bi_view **out, struct bi_
 	rc = bi__place_check_options(import->options->flags, IMPORT_FLAGS, BI_DLPACK_UNORDERED,
 				     import->options->producer_stream, err);
 	if (!rc && import->flags & ~TENSOR_FLAGS)
-		rc = bi__fail(err, BI_EUNSUPPORTED, "flags 0x%" PRIx64 " has unknown bits [E11]", import->flags);
+		rc = bi__fail(err, BI_EUNSUPPORTED, "flags 0x%" PRIx64 " has unknown bits, not in 0x%x [E11]",
+			      import->flags, (unsigned)TENSOR_FLAGS);
 	if (!rc)
 		rc = check_place(import, err);
 	if (rc)

@@ -73,8 +73,11 @@ static int check_context(const struct bi_context *context, const struct bi__back
 	if (exporter->named_by_ordinal && (!exchange->context || kind == BI_MEMORY_UNIFIED))
 		return BI_OK;
 	if (exchange->context != context->device.state.native)
-		return bi__fail(err, BI_EINVAL, "the memory belongs to context 0x%llx, not to that of device %s",
-				(unsigned long long)exchange->context, context->device.info->spec);
+		return bi__fail(err, BI_EINVAL,
+				"the memory belongs to context 0x%llx, but device %s is open in context 0x%llx; "
+				"open the device with the former as options->adopt_context",
+				(unsigned long long)exchange->context, context->device.info->spec,
+				(unsigned long long)context->device.state.native);
 	return BI_OK;
 }
 
@@ -272,8 +275,8 @@ static int check_default_stream(const struct bi_exchange *exchange, struct bi_er
 	if (exchange->handle_kind != BI_HANDLE_HOST || !exchange->order_kind || exchange->stream != 1)
 		return BI_OK;
 	return bi__fail(err, BI_EINVAL,
-			"stream is 1, which exists in each context: host memory has the handle of a stream, "
-			"or none [B-33]");
+			"stream is 1, the legacy default stream, which each context has: for host memory, name the "
+			"handle of a stream, or none [B-33]");
 }
 
 /* Wraps the memory. The caller then moves the structure behind struct bi_memory, which has space for it there. */

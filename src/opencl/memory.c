@@ -225,7 +225,8 @@ static int adopt_shared(const struct bi__opencl *opencl, const struct bi_foreign
 	int rc;
 
 	if (!foreign->nbytes)
-		return bi__fail(err, BI_EINVAL, "nbytes is 0, but the size of an SVM pointer cannot be queried");
+		return bi__fail(err, BI_EINVAL,
+				"nbytes is 0, but OpenCL has no query for the size of an SVM pointer; set nbytes");
 	rc = create_buffer(opencl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, foreign->nbytes, (void *)foreign->handle,
 			   &buffer, err);
 	if (rc)

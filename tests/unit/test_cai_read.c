@@ -395,7 +395,7 @@ static void cai_C11_shapes_that_are_none(void **state)
 	cai = shaped(1, least, NULL);
 	refuse(&cai, BI_EINVAL, "[C11]", "-9223372036854775808");
 	cai = shaped(1, NULL, NULL);
-	refuse(&cai, BI_EINVAL, "[C11]", "shape is NULL, ndim is 1");
+	refuse(&cai, BI_EINVAL, "[C11]", "shape is NULL, but ndim is 1");
 	cai = shaped(-1, least, NULL);
 	refuse(&cai, BI_EINVAL, "[C11]", "ndim -1 is not in 0..64");
 	cai = shaped(65, least, NULL);

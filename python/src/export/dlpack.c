@@ -191,7 +191,7 @@ static int make_ready(struct bi_view *view, PyObject *stream)
 
 	if (bip_is_host(view)) {
 		if (stream && !is_minus_one(stream))
-			return refuse_stream(stream, "host memory has no streams, only None and -1 are allowed");
+			return refuse_stream(stream, "host memory has no streams: only None and -1 are allowed");
 		return stream ? 0 : bip_settle(view);
 	}
 	device = bi_dlpack_device(view);
@@ -322,7 +322,7 @@ static PyObject *export_elsewhere(struct bi_view *view, struct request *request)
 	int rc;
 
 	if (device.device_type != BI_EXCHANGE_DEVICE_CPU || device.device_id || !request->copy)
-		return PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), the array is on (%d, %d)%s [D12]",
+		return PyErr_Format(bip_UnsupportedError, "dl_device is (%d, %d), but the array is on (%d, %d)%s [D12]",
 				    device.device_type, device.device_id, own.device_type, own.device_id,
 				    request->copy ? "; it can be copied to (1, 0) only" : ", and copy is False");
 	/* Refuses a type that DLPack does not have before the copy, which may take long. */

@@ -123,7 +123,7 @@ static int check_no_stream(const char *name, PyObject *stream, const struct bi_v
 {
 	if (!stream || !bi_memory_is_host(bi_view_memory(view)))
 		return 0;
-	return bip_refuse(PyExc_ValueError, "%s is given, but host memory has no streams", name);
+	return bip_refuse(PyExc_ValueError, "%s is given, but host memory has no streams: omit it", name);
 }
 
 static int apply_stream(PyObject *object, struct bip_object *self)

@@ -91,7 +91,8 @@ static int find_device_context(const struct bi_exchange *exchange, struct bi_con
 	if (bip_backend_with_handle(kind, &backend))
 		return backend.named_by_ordinal ? bip_context_cuda(exchange->device_id, out)
 						: find_native_context(exchange, backend.name, out);
-	return bip_refuse(bip_InvalidArrayError, "handle_kind is %u, which is none that abi.h names", kind);
+	return bip_refuse(bip_InvalidArrayError,
+			  "handle_kind is %u, no value of enum bi_handle_kind (buffer_interface/abi.h)", kind);
 }
 
 /* Imports a struct. Takes ownership of the struct on success. */

@@ -55,7 +55,9 @@ PyObject *bip_mark(PyObject *Py_UNUSED(module), PyObject *array)
 	int rc;
 
 	if (!view)
-		return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "not a BufferInterface");
+		return PyErr_Occurred() ? NULL
+					: PyErr_Format(PyExc_TypeError, "array is of type %.100s, not BufferInterface",
+						       Py_TYPE(array)->tp_name);
 	Py_BEGIN_ALLOW_THREADS
 	rc = record_mark(view, &event, &err);
 	Py_END_ALLOW_THREADS

@@ -82,9 +82,10 @@ static int fail_with_log(const struct bi__source *source, int status, const stru
 		line = failed->message;
 		length = (int)strlen(line);
 	}
-	return bi__fail_vendor(err, BI_EINVAL, failed->vendor,
-			       "the source or its options do not compile, and the compiler gives no reason: %.*s",
-			       length, line);
+	return bi__fail_vendor(
+		err, BI_EINVAL, failed->vendor,
+		"the source or its options do not compile; the compiler names no error, and writes: %.*s", length,
+		line);
 }
 
 static int build_program(struct bi_context *context, const struct bi_program_source *wanted, uintptr_t *handle,

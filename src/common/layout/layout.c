@@ -25,7 +25,7 @@ static int check_ndim(int ndim, const void *shape, struct bi_error *err)
 	if (ndim < 0 || ndim > BI_MAX_NDIM)
 		return bi__fail(err, BI_EINVAL, "ndim %d is not in 0..%d", ndim, BI_MAX_NDIM);
 	if (ndim > 0 && !shape)
-		return bi__fail(err, BI_EINVAL, "shape is NULL, ndim is %d", ndim);
+		return bi__fail(err, BI_EINVAL, "shape is NULL, but ndim is %d", ndim);
 	return BI_OK;
 }
 

@@ -65,7 +65,9 @@ static struct bi_context *new_context(const struct bi_options *options)
 static int check_options(const struct bi_options *options, struct bi_error *err)
 {
 	if (options->adopt_stream && !options->adopt_context)
-		return bi__fail(err, BI_EINVAL, "options->adopt_context is 0, but adopt_stream is 0x%llx",
+		return bi__fail(err, BI_EINVAL,
+				"options->adopt_context is 0, but adopt_stream is 0x%llx; set "
+				"adopt_context to the context of the stream",
 				(unsigned long long)options->adopt_stream);
 	if (options->memory < BI_MEMORY_DEFAULT || options->memory > BI_MEMORY_HOST)
 		return bi__fail(err, BI_EINVAL, "options->memory %d is not in 0..%d", options->memory, BI_MEMORY_HOST);

@@ -429,7 +429,7 @@ int bi__memory_mark_first_export(struct bi_memory *memory, int blocks, struct bi
 	/* An inline copy is short (bi__inline_limit). In a forked child, the thread that copied is missing. */
 	while (marks & BI__MARK_INLINE && memory->context->device.fork_generation == bi__fork_generation) {
 		if (!blocks)
-			return bi__fail(err, BI_EBUSY, "another thread copies bytes of the memory");
+			return bi__fail(err, BI_EBUSY, "another thread copies bytes of the memory; try again");
 		sched_yield();
 		marks = atomic_load_explicit(&memory->marks, memory_order_acquire);
 	}
