@@ -31,8 +31,10 @@ struct check_case {
 	 * it that has no `permits`.
 	 */
 	const char *permits;
-	/* -1: ndim, shape and strides are those of the plain array that the consumer accepts, except for axis 0: there
-	 * `shape` and `strides` apply if they are not 0. */
+	/*
+	 * -1: ndim, shape and strides are those of the plain array that the consumer accepts, except for axis 0: there
+	 * `shape` and `strides` apply if they are not 0.
+	 */
 	int ndim;
 	int64_t shape[CASE_AXES], strides[CASE_AXES]; /* strides in elements */
 	uint64_t offset; /* in elements */

@@ -85,8 +85,10 @@ struct bi__range {
 struct bi__device_state {
 	uintptr_t device; /* cl_device_id, CUdevice */
 	uintptr_t native; /* cl_context, CUcontext */
-	/* Number of the native context. A destroyed context that had the same `native` has another number. 0: the
-	 * driver has no such numbers. */
+	/*
+	 * Number of the native context. A destroyed context that had the same `native` has another number. 0: the
+	 * driver has no such numbers.
+	 */
 	uint64_t context_id;
 	int device_id; /* in exports: the ordinal of a CUDA device, the position in CL_CONTEXT_DEVICES */
 	void *state; /* memory that the backend allocates, or NULL */
