@@ -209,7 +209,8 @@ static int64_t line_pitch(const struct pair *pair)
  */
 static int64_t round_extent(const struct pair *pair, int axis, int64_t extent)
 {
-	int is_aligned = (axis == pair->is_one_run && !pair->slack[0]) || (axis == pair->line && !pair->slack[1]);
+	int run = pair->is_one_run ? 1 : 0; /* runs continue along this axis */
+	int is_aligned = (axis == run && !pair->slack[0]) || (axis == pair->line && !pair->slack[1]);
 
 	return extent < pair->axes[axis].extent && is_aligned ? extent - extent % (2 * pair->n) : extent;
 }
