@@ -32,8 +32,8 @@ struct entry {
 };
 
 /*
- * A word such as "auto" or "opencl", and the device that was opened for it. Without this table only opening the device
- * again would find out which device the word means.
+ * A word such as "auto" or "opencl", and the device that was opened for it. Without this table, the device would have
+ * to be opened again to find out which device the word means.
  */
 #define WORDS 8
 
@@ -266,8 +266,8 @@ static struct bi_context *look_up_text(const char *text)
 }
 
 /*
- * Stores the device that was opened for a word. Replaces the entry with the same word, or else the entries in rotation.
- * Does nothing if the word is empty or too long.
+ * Stores the device that was opened for a word. Replaces the entry with the same word. If there is none, the entries
+ * are replaced in rotation. Does nothing if the word is empty or too long.
  */
 static void remember_word(const char *text, const struct bi_location *location)
 {

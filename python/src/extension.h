@@ -19,9 +19,9 @@
  *   - The GIL is dropped for calls of the library that may wait for a device or take long, such as copies, mappings,
  *     synchronisation and opening a device. The caller then owns a reference to the view (bip_hold). A release that
  *     closes a context drops the GIL in the callback bip_close_context.
- *   - A function named ..._locked is called in the object's critical section (BIP_LOCK), in contexts.c with the lock of
- *     the cache. Only in the critical section `object->view` is used without a reference, unless no other thread can
- *     use the object. Elsewhere it is only compared with NULL. With a GIL BIP_LOCK takes no lock.
+ *   - A function named ..._locked is called in the object's critical section (BIP_LOCK). In contexts.c it is called
+ *     with the lock of the cache. `object->view` is used without a reference only in the critical section, or while no
+ *     other thread can use the object. Elsewhere it is only compared with NULL. With a GIL BIP_LOCK takes no lock.
  *   - "[C14]" in a comment or message names a rule of docs/conformance.md.
  */
 #ifndef BIP_EXTENSION_H

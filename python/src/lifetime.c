@@ -26,7 +26,7 @@ int bip_has_gil(void)
 #endif
 }
 
-/* Calls the function with the GIL and no exception set. The thread may have the GIL already. Keeps its exception. */
+/* Calls the function with the GIL and no exception set. The thread may have the GIL already. It keeps its exception. */
 static void call_with_gil(void (*function)(void *), void *data)
 {
 	PyGILState_STATE state = PyGILState_Ensure();
@@ -95,8 +95,8 @@ static void call_later_ones(struct releases *own)
 
 /*
  * Calls the function with the GIL, on any thread. Calls it later, on the same thread, if releases are nested deeply.
- * Does nothing before the interpreter is initialised. Does nothing once it finalises, because a thread that takes the
- * GIL then never returns.
+ * Does nothing before the interpreter is initialised. Does nothing once the interpreter finalises, because a thread
+ * that takes the GIL then never returns.
  */
 static void call_from_any_thread(void (*function)(void *), void *data)
 {

@@ -7,7 +7,7 @@
 /*
  * Release callback for the library: releases a reference to the PyObject `owner`. It may be called on any thread, with
  * or without the GIL. It keeps the exception that is set. If releases are nested deeply, it releases the reference
- * later, on the same thread. Without an interpreter, and once it finalises, it does nothing, and the reference leaks.
+ * later, on the same thread. If there is no interpreter, or the interpreter finalises, the reference leaks.
  */
 void bip_release_owner(void *owner);
 
@@ -26,7 +26,7 @@ void bip_close_context(void (*close)(struct bi_context *context), struct bi_cont
  * copied, because its members may point into it. Returns NULL with an exception on failure.
  */
 Py_buffer *bip_borrow_buffer(PyObject *object, int flags);
-/* Release callback for a buffer of bip_borrow_buffer. Otherwise as bip_release_owner. */
+/* Release callback for a buffer of bip_borrow_buffer: releases it as bip_release_owner releases an object. */
 void bip_return_buffer(void *buffer);
 
 /*

@@ -10,7 +10,7 @@ enum bip_flag {
 	/* No stream of the producer is known: the end of a `with` block waits for this library's work on the memory. */
 	BIP_WAIT_AT_EXIT = 1,
 	BIP_UNORDERED = 2, /* imported with sync=False: the end of a `with` block does not wait */
-	/* Read-only for one reason: the import was a DLPack tensor without version, which cannot mark it writable. */
+	/* Read-only only because the array was imported as a DLPack tensor without version, which has no such flag. */
 	BIP_PRESUMED_READONLY = 4,
 	BIP_COPIED = 8 /* imported with copy=True */
 };
@@ -28,7 +28,7 @@ struct bip_object {
 	char was_asked; /* 1: a dictionary of an array interface was exported before */
 	char is_cuda; /* 1: `pattern` belongs to __cuda_array_interface__; 0: to __array_interface__ */
 	/* Not guarded. */
-	char is_ready; /* 1: the description of ready memory: `stream` is None, also if the memory stays pending */
+	char is_ready; /* 1: describes ready memory (export/native.c): `stream` is None also if the memory is pending */
 	unsigned flags; /* enum bip_flag */
 	PyObject *weakrefs; /* the interpreter's list of weak references */
 };

@@ -182,7 +182,8 @@ static int is_minus_one(PyObject *stream)
 
 /*
  * Makes the memory ready for the consumer. For CUDA memory, makes the consumer's stream wait for pending work. For
- * other memory, waits for pending work. Does nothing for the stream -1. OpenCL memory refuses each stream, also -1.
+ * other memory, waits for pending work. Does nothing for the stream -1. For OpenCL memory, each stream is refused, also
+ * -1.
  */
 static int make_ready(struct bi_view *view, PyObject *stream)
 {

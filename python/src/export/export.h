@@ -2,8 +2,9 @@
  * Exports: the protocols that a BufferInterface supports as a producer
  *
  * Tensors, exchange structures and array structs hold a reference to the view, unless the caller borrows. A Py_buffer
- * also holds one to the object. Dictionaries hold none. If the export or the consumer names a stream, the memory is
- * ready on that stream. Otherwise the calling thread waits for pending work, unless the caller opts out of order.
+ * holds a reference to the view and to the object. A dictionary holds no reference. If the export or the consumer names
+ * a stream, the memory is ready on that stream. Otherwise the calling thread waits for pending work, unless the caller
+ * opts out of order.
  */
 #ifndef BIP_EXPORT_EXPORT_H
 #define BIP_EXPORT_EXPORT_H

@@ -8,8 +8,8 @@
 
 /*
  * Writes the format of the view's elements, and returns its length. Raises UnsupportedTypeError and returns -1 if the
- * element type has no format. Raises UnsupportedError if a field name has a colon, or the format is too long. The
- * elements are not raw (bip_format_is_raw).
+ * element type has no format. Raises UnsupportedError if a field name has a colon, or the format is too long. Must not
+ * be called for raw elements (bip_format_is_raw).
  */
 int bip_format_write(const struct bi_view *view, char text[BIP_FORMAT_TEXT]);
 

@@ -19,9 +19,10 @@ static int check_kind(const struct bi_view *view)
 }
 
 /*
- * Returns an object whose attribute `stream` is None if `is_ready` is 1. This is the object itself, unless its memory
- * stays pending after a wait (docs/ordering.md, 11.5 and 35.2), or `has_other_mask` is 1. If another object is
- * returned, `mask` is its mask.
+ * Returns an object with the view of `self`. If `is_ready` is 1, waits for the work on the memory first, and the
+ * attribute `stream` of the result is None. The result is `self` if `has_other_mask` is 0, and either self->is_ready is
+ * equal to `is_ready`, or the memory is idle after the wait. Otherwise it is a new object, whose mask is `mask`: some
+ * memory stays pending after a wait (docs/ordering.md, 11.5 and 35.2).
  */
 static PyObject *describe(PyObject *self, PyObject *mask, int has_other_mask, int is_ready)
 {

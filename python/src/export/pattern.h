@@ -6,7 +6,8 @@
  * than making a dictionary.
  *
  * `is_cuda` is 1 for __cuda_array_interface__, whose pattern has None for the stream, and 0 for __array_interface__. An
- * object has at most one pattern. If its memory has both attributes, it belongs to the attribute of the second export.
+ * object has at most one pattern. If the memory has both attributes, the pattern belongs to the attribute of the second
+ * export.
  */
 #ifndef BIP_EXPORT_PATTERN_H
 #define BIP_EXPORT_PATTERN_H

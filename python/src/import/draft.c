@@ -396,7 +396,7 @@ static int own_stream(const struct draft *draft, PyObject *stream, struct bi_con
 	return -1;
 }
 
-/* Sets *out to the stream of the caller, else to that of the producer. NULL: none is named, or sync=False. */
+/* Sets *out to the argument producer_stream, else to the stream of the producer. NULL: neither, or sync=False. */
 static int find_stream(const struct draft *draft, const struct bip_request *request, struct bi_context *context,
 		       struct bi_stream **out)
 {
@@ -451,8 +451,8 @@ static int import_empty(struct draft *draft, const struct bip_request *request, 
 }
 
 /*
- * Finds the context of a number without the attribute `backend`, which is a CUDA pointer. The message says so, because
- * the producer may have meant a cl_mem or a host address.
+ * Finds the context of a number, which is a CUDA pointer if the attribute `backend` is missing. The message says so,
+ * because the producer may have meant a cl_mem or a host address.
  */
 static int find_context_of_number(const struct draft *draft, struct bi_context **out)
 {
@@ -545,8 +545,8 @@ static int find_context(const struct draft *draft, int is_empty, const struct bi
 
 /*
  * Compares the attribute `name`, or its int_ptr, with `expected`. Takes ownership of `expected`; if it is NULL, keeps
- * the exception that is set. An attribute that is neither a number nor a tuple is ignored, because other packages use
- * these names, unless the method returned the object.
+ * the exception that is set. If the method did not return the object, only a number or a tuple is compared, because
+ * other packages use these names for other attributes.
  */
 static int compare(const struct draft *draft, PyObject *name, PyObject *expected)
 {

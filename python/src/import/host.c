@@ -293,8 +293,8 @@ struct description {
 };
 
 /*
- * Reads a value of the dictionary. *out is a new reference. It is NULL if the value is None or the key is missing; if
- * the value is required, this is KeyError.
+ * Reads a value of the dictionary. *out is a new reference. If the value is None or the key is missing, *out is NULL;
+ * for a required value, KeyError is raised then.
  */
 static int get_value(PyObject *dict, PyObject *key, int required, PyObject **out)
 {

@@ -153,7 +153,7 @@ static int replace_view(struct bi_view **view, unsigned flags, PyObject *stream)
 	bi_stream_release(on);
 	if (rc)
 		return -1;
-	/* Waits until the copy has read the view: nothing orders a producer that named no stream after the copy. */
+	/* Waits for the copy, because later work of a producer that named no stream does not wait for it. */
 	if (!stream && flags & BIP_WAIT_AT_EXIT)
 		rc = bip_wait_for(*view, 0);
 	bip_release_view(*view);

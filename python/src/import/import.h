@@ -11,7 +11,7 @@ struct bip_protocol; /* an entry of the table of protocols in order.c */
  */
 struct bip_request {
 	PyObject *stream; /* NULL: not given or None */
-	PyObject *producer_stream; /* NULL: not given or None; with `sync`, the stream that the producer names counts */
+	PyObject *producer_stream; /* NULL: not given or None; then, with `sync`, the stream that the producer names */
 	int sync; /* 0: sync=False */
 	/*
 	 * -1: as the producer says; 0: the view is read-only; 1: a read-only array is refused, and a DLPack tensor

@@ -17,9 +17,9 @@ PyObject *bip_enter(PyObject *self, PyObject *Py_UNUSED(none))
 }
 
 /*
- * Returns true if the end of a `with` block waits for pending work: if the producer named no stream, because other code
- * cannot wait for the work, and for host memory, because its readers do not wait. Returns false after an import with
- * sync=False.
+ * Returns true if the end of a `with` block waits for pending work. It waits if the producer named no stream, because
+ * other code cannot wait for the work then. It also waits for host memory, because its readers do not wait. Returns
+ * false after an import with sync=False.
  */
 static int waits_at_exit(struct bip_object *self)
 {

@@ -349,8 +349,8 @@ static PyObject *element_of(PyObject *array)
 }
 
 /*
- * Converts a value that is no array of this library or NumPy. An array of another library is imported if it does not
- * convert itself: an integer is wanted, and its __index__ refuses floats.
+ * Converts a value that is no array of this library or NumPy. An array of another library is imported if its own
+ * conversion raises TypeError: for an integer element, the __index__ of an array of floats does so.
  */
 static int pack_number(const struct bi_view *view, PyObject *value, void *element)
 {

@@ -18,8 +18,7 @@
 
 /*
  * One kind of view. If the library fails with `status`, `exception` is raised, because NumPy raises another exception
- * here than bip_raise. An object with an exception is not static: on Windows the address of an exception is no
- * constant.
+ * here than bip_raise. A struct with an exception is not static: on Windows the address of an exception is no constant.
  */
 struct change {
 	int (*apply)(const struct bi_view *view, const void *argument, struct bi_view **out, struct bi_error *err);
@@ -71,7 +70,7 @@ static PyObject *change_mask(const struct bi_view *view, PyObject *mask, const s
 
 /*
  * Returns the object for `changed`, with the mask changed in the same way. Takes ownership of `changed`. Gets the mask
- * before the view: if another thread releases the array before one of them, the view is missing, which raises.
+ * before the view: if another thread has released the array, the view is missing, and the function raises.
  */
 static PyObject *change_masked(PyObject *self, const struct change *change, const void *argument,
 			       struct bi_view *changed)
