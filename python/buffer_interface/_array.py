@@ -19,7 +19,7 @@ CUDA_HOST = 3  # DLPack's device type of pinned memory
 
 
 def element_type(array):
-    """Returns the dtype argument that makes such elements: the fields, of which there may be none, or the typestr."""
+    """Returns the dtype argument for elements of this type: the list of fields, which may be empty, or the typestr."""
     return array.typestr if array.descr is None else array.descr
 
 
@@ -86,8 +86,9 @@ def check_fields(dtype):
 def _ndarray_of(module, array):
     """Returns the array without a copy.
 
-    A type without a typestr, and one with fields, goes as raw bytes. Neither the buffer protocol nor __array_interface__
-    has a name for the former, and what NumPy reads from them lacks titles, and may have fields for the gaps.
+    Elements of a type without a typestr, or with fields, are passed as raw bytes. The buffer protocol and
+    __array_interface__ have no name for a type without a typestr. The structured types that NumPy reads from these
+    protocols lack titles, and may have fields for the gaps.
     """
     if array.typestr[0] in "<>|" and (array.descr is None or array.itemsize == 0):
         return module.asarray(array)
@@ -105,7 +106,7 @@ def tolist(array):
 
 
 def tobytes(array):
-    """The copy is made even of host memory, because bytes() needs dense elements."""
+    """Strided host memory is copied first, because bytes() needs dense elements."""
     return b"" if array.nbytes == 0 else bytes(memoryview(_bytes_of(array)))
 
 
@@ -187,7 +188,7 @@ def format(array, spec):
 
 
 def pack_element(dtype, value):
-    """Returns the bytes of an element. It is the only field of an array, so that NumPy takes a tuple as one value."""
+    """Returns the bytes of an element. The element is the only field of an array, so that a tuple is one value."""
     module = _numpy_module("this element type")
     box = module.zeros((), [("value", dtype)])
     try:
@@ -280,7 +281,7 @@ def _axis_in(axis, ndim):
     except TypeError:
         raise TypeError(f"axis is of type {type(axis).__name__}, not an int or a tuple of them") from None
     if not -ndim <= axis < ndim:
-        shown = axis if abs(axis) < 10**99 else "of too many digits"  # Python prints at most 4300
+        shown = axis if abs(axis) < 10**99 else "of too many digits"  # Python prints at most 4300 digits
         raise IndexError(f"axis {shown} of an array with {ndim} axes")
     return axis % ndim
 
@@ -339,7 +340,8 @@ def to_device(array, device, stream=None):
 # Waiting
 
 
-# The seconds between two queries of the driver double up to LONGEST_SLEEP, so a short wait about doubles at most.
+# The seconds between two queries of the driver double up to LONGEST_SLEEP. A short wait becomes at most about twice
+# as long by that.
 SHORTEST_SLEEP = 2e-5
 LONGEST_SLEEP = 5e-3
 
@@ -368,7 +370,7 @@ async def ready(array):
 
 
 def _edges(array):
-    """Returns a NumPy array that NumPy prints as the whole one. Copies only the elements that are printed."""
+    """Returns a NumPy array that prints as the whole array does, and whether it is cut. Copies only what is printed."""
     module = _numpy_module("repr()")
     if array.size <= THRESHOLD:
         return numpy(array), False
