@@ -2,9 +2,11 @@
 
 import gc
 import io
+import os
 import types
 import warnings
 import weakref
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +14,7 @@ import pyopencl as cl
 import pytest
 
 from exchange_struct import VERSION
+from peers import child
 from peers.fixtures import first_devices, new_queue, opencl_queue  # noqa: F401
 
 
@@ -573,8 +576,34 @@ def test_B4_a_place_of_opencl_that_differs_is_refused(bi, queue, memory_object):
     for wrong in ({"device": (device[0] + 1, 0)}, {"device": (device[0], 99)}, {"device": 0}, {"context": native + 8}):
         refused_as_stated(bi, "B-4", buffer=memory_object, **wrong)
         refused(bi, "B-4", buffer=memory_object, **wrong)
+    refused(bi, "does not have it: device number 1 is not below 1.*B-4", buffer=memory_object, device=(device[0], 99))
     for wrong in ((0, 0, 0), (0, 1 << 40), (0, "0")):
         refused_as_stated(bi, "not a tuple of platform and ordinal", buffer=memory_object, device=wrong)
+
+
+def test_an_error_of_the_driver_is_not_blamed_on_the_device():
+    """The driver fails when it is queried for the devices of the cl_context."""
+    script = """
+    import ctypes, os
+    os.environ["OPENCL_LAYERS"] = os.environ["BI_TEST_LAYER"]
+    import pyopencl as cl
+    import buffer_interface as bi
+    from test_draft import Draft
+
+    context = cl.create_some_context(interactive=False)
+    draft = Draft(buffer=cl.Buffer(context, cl.mem_flags.READ_WRITE, 96))
+    bi.buffer_interface(draft)
+    layer = ctypes.CDLL(os.environ["BI_TEST_LAYER"], mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    layer.bi_layer_arm.argtypes = ctypes.c_char_p, ctypes.c_uint64, ctypes.c_int
+    layer.bi_layer_arm(b"clGetContextInfo", 1, -34)
+    draft.device = (0, 99)
+    try:
+        bi.buffer_interface(draft)
+    except bi.DriverError as error:
+        print(error.vendor, error)
+    """
+    layer = os.environ.get("BI_TEST_LAYER") or str(Path(__file__).parents[2] / "build/default/tests/libbi_opencl_layer.so")
+    assert child.run(script, BI_TEST_LAYER=layer) == "-34 clGetContextInfo failed: CL_INVALID_CONTEXT (-34)\n"
 
 
 def test_an_interrupt_while_the_device_is_read_is_raised(bi, memory_object):

@@ -235,6 +235,17 @@ void bip_drop_raised(struct bip_raised *raised)
 }
 #endif
 
+int bip_has_vendor(void)
+{
+	struct bip_raised raised = bip_put_aside();
+	PyObject *vendor = PyObject_GetAttrString(raised.exception, "vendor");
+	int has = vendor && PyLong_AsLong(vendor) != 0;
+
+	Py_XDECREF(vendor);
+	bip_put_back(raised);
+	return has;
+}
+
 PyObject *bip_take_message(void)
 {
 	struct bip_raised raised = bip_put_aside();

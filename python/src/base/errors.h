@@ -86,6 +86,8 @@ struct bip_raised {
 };
 struct bip_raised bip_put_aside(void);
 void bip_put_back(struct bip_raised raised);
+/* Returns 1 if the current exception, a DriverError, has a code of the driver. */
+int bip_has_vendor(void);
 /* Clears the current exception and returns its text. */
 PyObject *bip_take_message(void);
 /* Drops an exception that was put aside. */

@@ -592,6 +592,18 @@ static int refuse_device(PyObject *device)
 			  bip_printable(device));
 }
 
+/* Replaces the DriverError of a position without a device. Keeps any other exception, also one of the driver. */
+static int refuse_absent(PyObject *device)
+{
+	PyObject *text = PyErr_ExceptionMatches(bip_DriverError) && !bip_has_vendor() ? bip_take_message() : NULL;
+
+	if (text)
+		bip_refuse(bip_InvalidArrayError, "device is %R, but the cl_context does not have it: %U [B-4]", device,
+			   text);
+	Py_XDECREF(text);
+	return -1;
+}
+
 /*
  * Replaces *context by the context of the device (platform, ordinal). If the producer names a queue, *context is not
  * replaced. Refuses a device that the cl_context does not have. A negative number is not known and fits each device.
@@ -606,12 +618,8 @@ static int choose_device(const struct draft *draft, PyObject *pair, struct bi_co
 	found = bi_context_retain(*context);
 	for (int position = 0; !is_device(found, platform, ordinal); position++) {
 		bi_context_release(found);
-		if (bip_context_native(bip_backend_of(*context).name, bi_context_handle(*context), position, &found)) {
-			if (PyErr_ExceptionMatches(bip_DriverError))
-				PyErr_Format(bip_InvalidArrayError,
-					     "device is %R, but the cl_context does not have it [B-4]", pair);
-			return -1;
-		}
+		if (bip_context_native(bip_backend_of(*context).name, bi_context_handle(*context), position, &found))
+			return refuse_absent(pair);
 	}
 	bi_context_release(draft->queue ? found : *context);
 	if (!draft->queue)
