@@ -737,9 +737,9 @@ BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, stru
 /* Records an event that is complete when all work that is now on the stream is done. Owned. */
 BI_API int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_error *err);
 /*
- * Wraps a cl_event of this context or a recorded CUevent. The library retains a cl_event. The caller keeps a CUevent
- * alive. The queue of a cl_event must have been flushed. BI_EINVAL: the handle is 0, or the cl_event belongs to another
- * context. BI_EUNSUPPORTED: the host has no events to wrap. Owned.
+ * Wraps a cl_event of this context or a recorded CUevent. The library retains a cl_event, and flushes its queue unless
+ * the event is complete. The caller keeps a CUevent alive. BI_EINVAL: the handle is 0, or the cl_event belongs to
+ * another context. BI_EUNSUPPORTED: the host has no events to wrap. Owned.
  */
 BI_API int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err);
 /* Returns its argument, which gets one more reference. */

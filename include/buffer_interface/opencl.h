@@ -40,7 +40,7 @@ static inline int bi_opencl_stream_wrap(struct bi_context *context, cl_command_q
 	return bi_stream_wrap(context, BI__HANDLE(uintptr_t, queue), BI__NULL, BI__NULL, out, err);
 }
 
-/* Wraps and retains an event of this context, whose queue was flushed. Owned. */
+/* Wraps and retains an event of this context, as bi_event_wrap does. Owned. */
 static inline int bi_opencl_event_wrap(struct bi_context *context, cl_event event, struct bi_event **out,
 				       struct bi_error *err)
 {

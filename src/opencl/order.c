@@ -331,6 +331,23 @@ int bi__opencl_event_retain(uintptr_t event, struct bi_error *err)
 	return bi__cl_check(bi__cl->RetainEvent((cl_event)event), "clRetainEvent", err);
 }
 
+/*
+ * Flushes the queue of an event that is not complete. Until then a driver need not execute the command, and a wait for
+ * the event in another queue need not end. User events have no queue. The queue of a complete event may be gone.
+ */
+static int flush_queue_of(cl_event event, struct bi_error *err)
+{
+	cl_command_queue queue = NULL;
+	cl_int status;
+	cl_int code = bi__cl->GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+
+	if (code == CL_SUCCESS && status > CL_COMPLETE)
+		code = bi__cl->GetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL);
+	if (code != CL_SUCCESS)
+		return bi__cl_fail(code, "clGetEventInfo", err);
+	return queue ? bi__cl_check(bi__cl->Flush(queue), "clFlush", err) : BI_OK;
+}
+
 int bi__opencl_event_wrap(struct bi__device_state *device, uintptr_t native, uintptr_t *event, struct bi_error *err)
 {
 	cl_event handle = (cl_event)native;
@@ -342,8 +359,9 @@ int bi__opencl_event_wrap(struct bi__device_state *device, uintptr_t native, uin
 		return rc;
 	if ((uintptr_t)context != device->native)
 		return bi__fail(err, BI_EINVAL, "the cl_event belongs to another cl_context");
+	rc = flush_queue_of(handle, err);
 	*event = native;
-	return bi__opencl_event_retain(native, err);
+	return rc ? rc : bi__opencl_event_retain(native, err);
 }
 
 void bi__opencl_event_release(uintptr_t event)

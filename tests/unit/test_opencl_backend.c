@@ -1566,6 +1566,15 @@ static void test_program_files(void **unused)
 
 /* ------------------------------------------------------------------------------------------------------------ order */
 
+static cl_event user_event(struct opened *opened)
+{
+	cl_int code;
+	cl_event event = driver()->clCreateUserEvent((cl_context)opened->state.native, &code);
+
+	assert_int_equal(code, CL_SUCCESS);
+	return event;
+}
+
 static void test_queues(void **unused)
 {
 	struct opened opened;
@@ -1592,6 +1601,45 @@ static void test_queues(void **unused)
 	drain(&wrapped);
 	backend->order.stream_close(&wrapped);
 	backend->order.stream_close(&loose);
+	close_opened(&opened);
+}
+
+/* A command that its caller has not flushed. The queue of a complete event may be gone, so it is not used. */
+static void test_wrapped_event_is_flushed(void **unused)
+{
+	struct opened opened;
+	struct bi__queue other = { .native = 0 };
+	cl_event gate, marker;
+	uintptr_t event;
+	int done;
+
+	(void)unused;
+	open_default(&opened);
+	if (is_synchronous(&opened)) {
+		close_opened(&opened);
+		skip();
+	}
+	gate = user_event(&opened);
+	OK(backend->order.stream_open(&opened.state, &other, &error));
+	assert_int_equal(driver()->clEnqueueMarkerWithWaitList((cl_command_queue)other.native, 1, &gate, &marker),
+			 CL_SUCCESS);
+	layer.arm("clFlush", 1, CL_OUT_OF_RESOURCES);
+	FAILS(BI_ENOMEM, "clFlush", backend->order.event_wrap(&opened.state, (uintptr_t)marker, &event, &error));
+	layer.reset();
+	OK(backend->order.event_wrap(&opened.state, (uintptr_t)marker, &event, &error));
+	assert_int_equal(layer.count("clFlush"), 1);
+	backend->order.event_release(event);
+	OK(backend->order.event_wrap(&opened.state, (uintptr_t)gate, &event, &error));
+	backend->order.event_release(event);
+	assert_int_equal(driver()->clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+	OK(backend->order.poll((uintptr_t)marker, 1, &done, &error));
+	layer.reset();
+	OK(backend->order.event_wrap(&opened.state, (uintptr_t)marker, &event, &error));
+	assert_int_equal(layer.count("clFlush"), 0);
+	backend->order.event_release(event);
+	backend->order.event_release((uintptr_t)marker);
+	backend->order.event_release((uintptr_t)gate);
+	backend->order.stream_close(&other);
 	close_opened(&opened);
 }
 
@@ -1639,15 +1687,6 @@ static void test_order_across_queues(void **unused)
 	free(first);
 	free(second);
 	free(back);
-}
-
-static cl_event user_event(struct opened *opened)
-{
-	cl_int code;
-	cl_event event = driver()->clCreateUserEvent((cl_context)opened->state.native, &code);
-
-	assert_int_equal(code, CL_SUCCESS);
-	return event;
 }
 
 /* The barrier really holds work back, on the same queue and across two, until the event happens. */
@@ -2221,6 +2260,7 @@ int main(void)
 		cmocka_unit_test(test_queues_are_kept),
 		cmocka_unit_test(test_queues_of_failed_work),
 		cmocka_unit_test(test_last_reference_to_an_out_of_order_queue),
+		cmocka_unit_test(test_wrapped_event_is_flushed),
 		cmocka_unit_test(test_order_across_queues),
 		cmocka_unit_test(test_wait_holds_back),
 		cmocka_unit_test(test_wait_asks_nothing_more),
