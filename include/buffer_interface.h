@@ -816,8 +816,8 @@ struct bi_foreign {
  * BI_EBOUNDS: `handle` + `nbytes` is beyond the address space (not tested for handles that are no address).
  *
  * cl_mem: retained once. If it is a sub-buffer, the library retains the root, but offsets of views count from the start
- * of the sub-buffer. BI_EINVAL: it is no buffer, or belongs to another context. BI_EBOUNDS: it is smaller than nbytes.
- * A number that is not a live cl_mem crashes the driver and cannot be checked.
+ * of the sub-buffer. BI_EUNSUPPORTED: it is no buffer. BI_EINVAL: it belongs to another context. BI_EBOUNDS: it is
+ * smaller than nbytes. A number that is not a live cl_mem crashes the driver and cannot be checked.
  *
  * SVM pointer: nbytes is needed. Other kinds of handles than those of the context are BI_EUNSUPPORTED, or BI_EINVAL on
  * the host. Only a cl_mem has a reference to steal: BI_WRAP_STEAL has no effect on other kinds.

@@ -170,7 +170,10 @@ static int query_buffer(cl_mem buffer, struct facts *facts, struct bi_error *err
 static int check_buffer(const struct facts *facts, uintptr_t context, size_t nbytes, struct bi_error *err)
 {
 	if (facts->type != CL_MEM_OBJECT_BUFFER)
-		return bi__fail(err, BI_EINVAL, "the cl_mem is no buffer (type 0x%x)", facts->type);
+		return bi__fail(err, BI_EUNSUPPORTED,
+				"the cl_mem is no buffer (type 0x%x): copy it into one, images by "
+				"clEnqueueCopyImageToBuffer",
+				facts->type);
 	if ((uintptr_t)facts->context != context)
 		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context [O6]");
 	if (facts->nbytes < nbytes)

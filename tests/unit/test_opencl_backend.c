@@ -690,6 +690,18 @@ static void test_adopt_sub_buffer(void **unused)
 	free(bytes);
 }
 
+static cl_mem make_image(struct opened *opened)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc shape = { .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 4, .image_height = 4 };
+	__typeof__(clCreateImage) *create = (__typeof__(clCreateImage) *)bi__cl_symbol("clCreateImage");
+	cl_int code;
+	cl_mem image = create((cl_context)opened->state.native, CL_MEM_READ_WRITE, &format, &shape, NULL, &code);
+
+	assert_int_equal(code, CL_SUCCESS);
+	return image;
+}
+
 static void test_adopt_refuses(void **unused)
 {
 	struct opened opened, other;
@@ -697,7 +709,7 @@ static void test_adopt_refuses(void **unused)
 	struct bi_foreign foreign;
 	struct bi__queue queue;
 	uintptr_t event, wrapped;
-	cl_mem buffer;
+	cl_mem buffer, image;
 
 	(void)unused;
 	open_default(&opened);
@@ -708,6 +720,12 @@ static void test_adopt_refuses(void **unused)
 	assert_references(buffer, 1);
 	foreign.kind = BI_HANDLE_CUDA;
 	FAILS(BI_EUNSUPPORTED, "kind 2", backend->memory.adopt(&opened.state, &foreign, &block, &error));
+	image = make_image(&opened);
+	foreign = foreign_buffer(image, 0, 0);
+	FAILS(BI_EUNSUPPORTED, "the cl_mem is no buffer (type 0x10f1): copy it into one",
+	      backend->memory.adopt(&opened.state, &foreign, &block, &error));
+	assert_references(image, 1);
+	bi__cl->ReleaseMemObject(image);
 	queue = (struct bi__queue){ .native = other.queue.native };
 	FAILS(BI_EINVAL, "is needed [O6]", backend->order.stream_open(&opened.state, &queue, &error));
 	OK(backend->order.record(&other.queue, &event, &error));

@@ -131,6 +131,10 @@ enum {
 	  (c, d, properties, code)) \
 	X(cl_mem, clCreateBuffer, MAKES_BUFFER, \
 	  (cl_context c, cl_mem_flags flags, size_t size, void *host, cl_int *code), (c, flags, size, host, code)) \
+	X(cl_mem, clCreateImage, MAKES_BUFFER, \
+	  (cl_context c, cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *shape, void *host, \
+	   cl_int *code), \
+	  (c, flags, format, shape, host, code)) \
 	X(cl_mem, clCreateSubBuffer, MAKES_BUFFER, \
 	  (cl_mem m, cl_mem_flags flags, cl_buffer_create_type type, const void *region, cl_int *code), \
 	  (m, flags, type, region, code)) \
