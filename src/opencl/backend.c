@@ -17,6 +17,7 @@ const struct bi__backend bi__opencl_backend = {
 	.stream_kinds = 1u << BI_ORDER_OPENCL,
 	.fails_by_event = 1,
 	.streams_stand_alone = 1,
+	.above_limit = CL_INVALID_BUFFER_SIZE,
 	.devices.symbol = bi__cl_symbol,
 	BI__OPENCL_OPERATIONS(BI__OPERATION_ENTRY)
 };

@@ -12,9 +12,10 @@ static int create_buffer(const struct bi__opencl *opencl, cl_mem_flags flags, si
 	cl_int code;
 
 	*out = bi__cl->CreateBuffer(opencl->context, flags, nbytes, host, &code);
-	if (code != CL_INVALID_BUFFER_SIZE)
+	if (code == CL_INVALID_BUFFER_SIZE)
+		bi__cl->GetDeviceInfo(opencl->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL);
+	if (!most)
 		return bi__cl_check(code, "clCreateBuffer", err);
-	bi__cl->GetDeviceInfo(opencl->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL);
 	return bi__fail_vendor(err, BI_ENOMEM, code,
 			       "the largest buffer of the device has %llu bytes, not %zu: %s (%d)",
 			       (unsigned long long)most, nbytes, bi__cl_name(code), code);

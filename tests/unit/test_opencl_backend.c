@@ -464,8 +464,8 @@ static void test_codes(void **unused)
 {
 	(void)unused;
 	assert_int_equal(bi__cl_check(CL_SUCCESS, "clX", NULL), BI_OK);
-	FAILS(BI_EDRIVER, "clX failed: CL_INVALID_BUFFER_SIZE (-61)", bi__cl_check(-61, "clX", &error));
-	assert_int_equal(error.vendor, -61);
+	FAILS(BI_EDRIVER, "clX failed: CL_INVALID_MEM_OBJECT (-38)", bi__cl_check(-38, "clX", &error));
+	assert_int_equal(error.vendor, -38);
 	FAILS(BI_ENOMEM, "CL_MEM_OBJECT_ALLOCATION_FAILURE", bi__cl_check(-4, "clX", &error));
 	FAILS(BI_ENOMEM, "CL_OUT_OF_RESOURCES", bi__cl_check(-5, "clX", &error));
 	FAILS(BI_ENOMEM, "CL_OUT_OF_HOST_MEMORY", bi__cl_check(-6, "clX", &error));
@@ -519,6 +519,9 @@ static void test_alloc_fails(void **unused)
 			      sizeof(most), &most, NULL);
 	snprintf(limit, sizeof(limit), "the largest buffer of the device has %llu bytes", (unsigned long long)most);
 	FAILS(BI_ENOMEM, limit, backend->memory.alloc(&opened.state, &block, &error));
+	layer.arm("clGetDeviceInfo", 1, CL_OUT_OF_RESOURCES);
+	FAILS(BI_ENOMEM, "clCreateBuffer failed: CL_INVALID_BUFFER_SIZE (-61)",
+	      backend->memory.alloc(&opened.state, &block, &error));
 	block.nbytes = 16;
 	layer.arm("clCreateBuffer", 1, CL_MEM_OBJECT_ALLOCATION_FAILURE);
 	FAILS(BI_ENOMEM, "clCreateBuffer", backend->memory.alloc(&opened.state, &block, &error));
@@ -2110,6 +2113,23 @@ static void test_failed_work_keeps_memory_from_the_pool(void **state)
 	bi_context_release(context);
 }
 
+static size_t size_of(struct bi_memory *memory)
+{
+	const struct bi_dtype byte = { 1, 1, BI_UINT8, 0 };
+	const int64_t count = 1;
+	struct bi_layout layout;
+	struct bi_native native;
+	struct bi_view *view;
+	size_t nbytes = 0;
+
+	OK(bi_layout_init(&layout, byte, 1, &count, NULL, 0, &error));
+	OK(bi_view_create(memory, &layout, 0, &view, &error));
+	bi_view_native(view, &native);
+	bi__cl->GetMemObjectInfo((cl_mem)native.handle, CL_MEM_SIZE, sizeof(nbytes), &nbytes, NULL);
+	bi_view_release(view);
+	return nbytes;
+}
+
 /* A driver that has nothing left is asked again after the pool was emptied; one that fails otherwise is not. */
 static void test_second_try(void **unused)
 {
@@ -2133,8 +2153,21 @@ static void test_second_try(void **unused)
 	assert_int_equal(bi_memory_create(context, 9000, BI_MEMORY_DEVICE, &memory, &untouched), BI_OK);
 	assert_int_equal(untouched.status, 77);
 	assert_true(layer.count("clReleaseMemObject") == 1);
-	layer.reset();
 	bi_memory_release(memory);
+	OK(bi_memory_create(context, 9000, BI_MEMORY_DEVICE, &memory, &error));
+	bi_memory_release(memory);
+	layer.reset();
+	layer.arm_from("clCreateBuffer", 1, CL_INVALID_BUFFER_SIZE);
+	FAILS(BI_ENOMEM, "no memory for 19000 bytes",
+	      bi_memory_create(context, 19000, BI_MEMORY_DEVICE, &memory, &error));
+	assert_true(layer.count("clReleaseMemObject") == 0);
+	/* The pool rounds the size up. The size that the caller wants may be the largest that the device takes. */
+	layer.reset();
+	layer.arm("clCreateBuffer", 1, CL_INVALID_BUFFER_SIZE);
+	OK(bi_memory_create(context, 19000, BI_MEMORY_DEVICE, &memory, &error));
+	assert_int_equal(size_of(memory), 19000);
+	bi_memory_release(memory);
+	layer.reset();
 	bi_context_release(context);
 }
 

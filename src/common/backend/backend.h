@@ -159,6 +159,8 @@ struct bi__backend {
 	 * blocking stream is also a wait for the legacy default stream, and lets the driver's pool return memory.
 	 */
 	int streams_stand_alone;
+	/* The vendor's code for an allocation above the largest size that the device allows, or 0. */
+	int above_limit;
 
 	struct {
 		/*

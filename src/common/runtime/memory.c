@@ -140,6 +140,27 @@ static int allocate_pooled(struct bi_context *context, size_t nbytes, enum bi_me
 	return BI_OK;
 }
 
+/* Returns 1 if the driver refused a size that the device never has memory for, whatever is freed. */
+static int is_above_limit(const struct bi_context *context, const struct bi_error *failure)
+{
+	return failure->vendor && failure->vendor == context->device.backend->above_limit;
+}
+
+/* Frees what the pool keeps, and waits for retired memory. */
+static void free_unused(struct bi_context *context, enum bi_memory_kind kind)
+{
+	bi__memory_reap(context, BI__REAP_ALL);
+	bi__memory_trim_pool(context, 0);
+	bi__memory_await_retired(&context->stream, 0);
+	bi__memory_trim_pool(context, 0);
+	/*
+	 * A free of device memory may be work on the context stream. Until that work is complete, the driver does not
+	 * count the memory as free for managed memory.
+	 */
+	if (kind == BI_MEMORY_UNIFIED)
+		bi__fence_await(&context->stream, BI__WAIT_PRESSURE, NULL);
+}
+
 static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_memory_kind kind, struct bi_memory **out,
 			    struct bi_error *err)
 {
@@ -147,17 +168,10 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 	int rc = allocate_pooled(context, nbytes, kind, out, &failure);
 
 	if (rc == BI_ENOMEM) {
-		bi__memory_reap(context, BI__REAP_ALL);
-		bi__memory_trim_pool(context, 0);
-		bi__memory_await_retired(&context->stream, 0);
-		bi__memory_trim_pool(context, 0);
-		/*
-		 * A free of device memory may be work on the context stream. Until that work is complete, the driver
-		 * does not count the memory as free for managed memory.
-		 */
-		if (kind == BI_MEMORY_UNIFIED)
-			bi__fence_await(&context->stream, BI__WAIT_PRESSURE, NULL);
-		rc = allocate_pooled(context, nbytes, kind, out, &failure);
+		if (!is_above_limit(context, &failure))
+			free_unused(context, kind);
+		/* Without the rounding of the pool: the size may be the largest that there is memory for. */
+		rc = bi__memory_new(context, nbytes, kind, 0, out, &failure);
 	}
 	if (rc == BI_ENOMEM)
 		return bi__fail_vendor(err, rc, failure.vendor,
