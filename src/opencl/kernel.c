@@ -79,16 +79,17 @@ static int build_program(cl_program program, cl_device_id device, struct bi_erro
 {
 	cl_int code = bi__cl->BuildProgram(program, 1, &device, "", NULL, NULL);
 	char *log;
+	int rc;
 
 	if (code == CL_SUCCESS)
 		return BI_OK;
 	log = bi__opencl_build_log(program, device);
 	for (char *c = log; c && (c = strchr(c, '\n'));)
 		*c = ' ';
-	bi__fail_vendor(err, BI_EDRIVER, code, "clBuildProgram failed: %s (%d): %s", bi__cl_name(code), code,
-			log ? log : "");
+	rc = bi__fail_vendor(err, bi__cl_fail(code, "", NULL), code, "clBuildProgram failed: %s (%d): %s",
+			     bi__cl_name(code), code, log ? log : "no log");
 	free(log);
-	return BI_EDRIVER;
+	return rc;
 }
 
 static int build_from_source(struct bi__opencl *opencl, cl_program *out, struct bi_error *err)
