@@ -218,8 +218,8 @@ static int fail_without_platform(struct bi_error *err)
 		closedir(entries);
 	if (found)
 		return BI_ENODEVICE;
-	return bi__fail(err, BI_ENODEVICE, "no OpenCL platform; install a driver, which puts a file *.icd into %s",
-			folder);
+	return bi__fail(err, BI_ENODEVICE,
+			"no OpenCL platform; install a driver (on Linux it puts a file *.icd into %s)", folder);
 }
 
 static int get_platforms(struct platforms *out, struct bi_error *err)
