@@ -241,13 +241,16 @@ static int copy_native(const struct bi__opencl_job *job, struct bi_error *err)
 	return enqueue_native(job, &native, &buffer, 1, NULL, job->event, err);
 }
 
+/* NVIDIA's fill command does not end, or fails, from this many bytes on (docs/opencl.md). */
+#define FILL_LIMIT (UINT64_C(1) << 31)
+
 /* Returns true if the items of the destination are adjacent and the driver's fill command accepts the item. */
 static int is_pattern(const struct bi__opencl_job *job, size_t to)
 {
 	const struct bi__plan *plan = job->plan;
 	size_t unit = plan->unit;
 
-	if (plan->ndim > 1 || unit > 128 || (unit & (unit - 1)) || to % unit)
+	if (plan->ndim > 1 || unit > 128 || (unit & (unit - 1)) || to % unit || plan->bytes >= FILL_LIMIT)
 		return 0;
 	return plan->ndim == 0 || plan->dst_strides[0] == (int64_t)unit;
 }

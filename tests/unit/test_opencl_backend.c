@@ -1286,6 +1286,38 @@ static void test_large_fill(void **unused)
 	close_opened(&opened);
 }
 
+/* NVIDIA's fill command does not end if it has 2 GiB or more. Neither command is executed here. */
+static void test_fill_of_2_gib(void **unused)
+{
+	const struct bi_dtype dtype = { 4, 1, BI_VOID, 0 };
+	struct bi__block block = { 0 };
+	struct bi__place dst = at_block(&block), src = { .host = "item", .immediate = 4 };
+	struct opened opened;
+
+	(void)unused;
+	if (!is_masked())
+		skip();
+	open_default(&opened);
+	block = allocate(&opened, 64, 0, BI_MEMORY_DEVICE);
+	for (int64_t less = 0; less < 2; less++) {
+		const int64_t shape = (INT64_C(1) << 29) - less;
+		struct bi_layout layout;
+		struct bi__plan plan;
+
+		OK(bi_layout_init(&layout, dtype, 1, &shape, NULL, 0, &error));
+		bi__plan_make(&plan, &layout, NULL);
+		layer.reset();
+		layer.arm("clEnqueueNDRangeKernel", 1, CL_OUT_OF_RESOURCES);
+		layer.arm("clEnqueueFillBuffer", 1, CL_OUT_OF_RESOURCES);
+		FAILS(BI_ENOMEM, less ? "clEnqueueFillBuffer" : "clEnqueueNDRangeKernel",
+		      backend->move.copy(&opened.state, &opened.queue, &(struct bi__move){ &plan, dst, src, 0 }, NULL,
+					 &error));
+	}
+	layer.reset();
+	backend->memory.free(&opened.state, &block);
+	close_opened(&opened);
+}
+
 /* What gives something back is not made to fail: the layer would not pass it on, and the object would really stay. */
 static int is_release(const char *entry)
 {
@@ -2344,6 +2376,7 @@ int main(void)
 		cmocka_unit_test(test_copy_within_a_buffer),
 		cmocka_unit_test(test_fill_commands),
 		cmocka_unit_test(test_large_fill),
+		cmocka_unit_test(test_fill_of_2_gib),
 		cmocka_unit_test(test_copy_faults),
 		cmocka_unit_test(test_same_kernel_object_is_never_shared),
 		cmocka_unit_test(test_program_files),
