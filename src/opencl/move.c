@@ -26,18 +26,45 @@ static struct host_copy host_copy_of(const struct bi__opencl_job *job)
 				   (char *)(uintptr_t)host->host + (writes ? from : to) };
 }
 
+/* Returns the flags with which a buffer was created, or 0 if the driver does not report them. */
+static cl_mem_flags flags_of(cl_mem buffer)
+{
+	cl_mem_flags flags = 0;
+
+	bi__cl->GetMemObjectInfo(buffer, CL_MEM_FLAGS, sizeof(flags), &flags, NULL);
+	return flags;
+}
+
+/*
+ * Checks the result of a command by which the host reads (BI_MAP_READ) or writes (BI_MAP_WRITE) a buffer. The flags are
+ * queried because the error code of a forbidden access is not reliable: Intel's CPU driver returns CL_INVALID_VALUE.
+ */
+static int check_access(cl_int code, const char *call, cl_mem buffer, unsigned mode, struct bi_error *err)
+{
+	const cl_mem_flags forbidden = CL_MEM_HOST_NO_ACCESS | (mode & BI_MAP_READ ? CL_MEM_HOST_WRITE_ONLY : 0) |
+				       (mode & BI_MAP_WRITE ? CL_MEM_HOST_READ_ONLY : 0);
+	const cl_mem_flags flags = code == CL_SUCCESS ? 0 : flags_of(buffer);
+
+	if (!(flags & forbidden))
+		return bi__cl_check(code, call, err);
+	return bi__fail_vendor(err, BI_EUNSUPPORTED, code,
+			       "%s failed: %s (%d): the flags 0x%x of the cl_mem forbid the host this access; use "
+			       "another array of the device, and copy between the two",
+			       call, bi__cl_name(code), code, (unsigned)flags);
+}
+
 static int copy_host_linear(const struct bi__opencl_job *job, struct bi_error *err)
 {
 	struct host_copy copy = host_copy_of(job);
 	cl_command_queue queue = job->queue;
 
 	if (copy.writes)
-		return bi__cl_check(bi__cl->EnqueueWriteBuffer(queue, copy.buffer, CL_FALSE, copy.at, job->plan->unit,
+		return check_access(bi__cl->EnqueueWriteBuffer(queue, copy.buffer, CL_FALSE, copy.at, job->plan->unit,
 							       copy.host, 0, NULL, job->event),
-				    "clEnqueueWriteBuffer", err);
-	return bi__cl_check(bi__cl->EnqueueReadBuffer(queue, copy.buffer, CL_FALSE, copy.at, job->plan->unit, copy.host,
+				    "clEnqueueWriteBuffer", copy.buffer, BI_MAP_WRITE, err);
+	return check_access(bi__cl->EnqueueReadBuffer(queue, copy.buffer, CL_FALSE, copy.at, job->plan->unit, copy.host,
 						      0, NULL, job->event),
-			    "clEnqueueReadBuffer", err);
+			    "clEnqueueReadBuffer", copy.buffer, BI_MAP_READ, err);
 }
 
 /* A row costs the driver about as much time as copying this many bytes. Packing is faster for shorter rows. */
@@ -61,14 +88,14 @@ static int copy_host_box(const struct bi__opencl_job *job, const struct bi__rect
 			       copy.at / in_buffer->slice };
 
 	if (copy.writes)
-		return bi__cl_check(bi__cl->EnqueueWriteBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
+		return check_access(bi__cl->EnqueueWriteBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
 								   in_buffer->row, in_buffer->slice, on_host->row,
 								   on_host->slice, copy.host, 0, NULL, job->event),
-				    "clEnqueueWriteBufferRect", err);
-	return bi__cl_check(bi__cl->EnqueueReadBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
+				    "clEnqueueWriteBufferRect", copy.buffer, BI_MAP_WRITE, err);
+	return check_access(bi__cl->EnqueueReadBufferRect(queue, copy.buffer, CL_FALSE, at, start, region,
 							  in_buffer->row, in_buffer->slice, on_host->row,
 							  on_host->slice, copy.host, 0, NULL, job->event),
-			    "clEnqueueReadBufferRect", err);
+			    "clEnqueueReadBufferRect", copy.buffer, BI_MAP_READ, err);
 }
 
 /* Copies between a buffer and the host by a read or write command of the driver. */
@@ -167,18 +194,6 @@ static inline int copy_blocks(const struct bi__opencl_job *job, struct bi_error 
 }
 
 /*
- * Returns true unless the buffer was created with a flag that forbids the host to read it. The flags are queried
- * because the error code of a refused mapping is not reliable: Intel's CPU driver returns CL_INVALID_VALUE.
- */
-static int is_mappable(cl_mem buffer)
-{
-	cl_mem_flags flags = 0;
-
-	bi__cl->GetMemObjectInfo(buffer, CL_MEM_FLAGS, sizeof(flags), &flags, NULL);
-	return !(flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY));
-}
-
-/*
  * Copies between two buffers by the copy engine (common/engine). The source is mapped while the native kernel runs; a
  * CPU device maps without a copy. If the flags of the source forbid that, copies by copy_blocks.
  */
@@ -192,7 +207,7 @@ static int copy_mapped(const struct bi__opencl_job *job, struct native *native, 
 
 	native->src = bi__cl->EnqueueMapBuffer(job->queue, source, CL_FALSE, CL_MAP_READ, src->origin, src->nbytes, 0,
 					       NULL, &mapped, &code);
-	if (code != CL_SUCCESS && !is_mappable(source))
+	if (code != CL_SUCCESS && flags_of(source) & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY))
 		return copy_blocks(job, err);
 	if (code != CL_SUCCESS)
 		return bi__cl_check(code, "clEnqueueMapBuffer", err);
@@ -379,7 +394,7 @@ int bi__opencl_map(struct bi__queue *queue, const struct bi__range *range, void 
 	*pointer = bi__cl->EnqueueMapBuffer(handle, buffer, CL_FALSE, map_flags(range->mode),
 					    range->block->origin + range->offset, range->nbytes, 0, NULL, &made, &code);
 	if (code != CL_SUCCESS)
-		return bi__cl_check(code, "clEnqueueMapBuffer", err);
+		return check_access(code, "clEnqueueMapBuffer", buffer, range->mode, err);
 	rc = bi__cl_check(bi__cl->Flush(handle), "clFlush", err);
 	if (rc) {
 		bi__cl->EnqueueUnmapMemObject(handle, buffer, *pointer, 1, &made, NULL);

@@ -2121,6 +2121,75 @@ static void test_map(void **unused)
 	free(bytes);
 }
 
+static int read_closed(struct opened *opened, const struct bi__block *block, int writes)
+{
+	unsigned char bytes[16] = { 0 };
+	const struct bi__plan plan = { .kind = BI_PLAN_LINEAR, .unit = sizeof(bytes), .bytes = sizeof(bytes) };
+	struct bi__place buffer = at_block(block), host = at_host(bytes);
+
+	return backend->move.copy(&opened->state, &opened->queue,
+				  &(struct bi__move){ &plan, writes ? buffer : host, writes ? host : buffer, 0 }, NULL,
+				  &error);
+}
+
+static int map_closed(struct opened *opened, const struct bi__block *block, unsigned mode)
+{
+	uintptr_t event;
+	void *pointer;
+
+	return backend->move.map(&opened->queue, &(struct bi__range){ block, 0, 16, mode }, &pointer, &event, &error);
+}
+
+/* The message says which flag of the buffer is the reason. A failure for another reason is not blamed on a flag. */
+static void test_buffers_closed_to_the_host(void **unused)
+{
+	static const char words[] = "the flags 0x%x of the cl_mem forbid the host this access";
+	static const struct {
+		cl_mem_flags flags;
+		int reads, writes; /* allowed */
+	} cases[] = {
+		{ CL_MEM_HOST_NO_ACCESS, 0, 0 },
+		{ CL_MEM_HOST_READ_ONLY, 1, 0 },
+		{ CL_MEM_HOST_WRITE_ONLY, 0, 1 },
+		{ CL_MEM_READ_WRITE, 1, 1 },
+	};
+	struct opened opened;
+
+	(void)unused;
+	open_default(&opened);
+	layer.reset();
+	layer.arm_from("clEnqueueReadBuffer", 1, CL_INVALID_OPERATION);
+	layer.arm_from("clEnqueueWriteBuffer", 1, CL_INVALID_OPERATION);
+	layer.arm_from("clEnqueueMapBuffer", 1, CL_INVALID_VALUE);
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const int both = cases[i].reads && cases[i].writes;
+		cl_int code;
+		cl_mem buffer = bi__cl->CreateBuffer((cl_context)opened.state.native, cases[i].flags, 16, NULL, &code);
+		struct bi_foreign foreign = foreign_buffer(buffer, 0, BI_WRAP_STEAL);
+		struct bi__block block = { 0 };
+		cl_mem_flags flags = 0;
+		char expected[80];
+
+		assert_int_equal(code, CL_SUCCESS);
+		bi__cl->GetMemObjectInfo(buffer, CL_MEM_FLAGS, sizeof(flags), &flags, NULL);
+		snprintf(expected, sizeof(expected), words, (unsigned)flags);
+		OK(backend->memory.adopt(&opened.state, &foreign, &block, &error));
+		FAILS(cases[i].reads ? BI_EDRIVER : BI_EUNSUPPORTED, cases[i].reads ? "(-59)" : expected,
+		      read_closed(&opened, &block, 0));
+		FAILS(cases[i].writes ? BI_EDRIVER : BI_EUNSUPPORTED, cases[i].writes ? "(-59)" : expected,
+		      read_closed(&opened, &block, 1));
+		FAILS(cases[i].reads ? BI_EDRIVER : BI_EUNSUPPORTED, cases[i].reads ? "(-30)" : expected,
+		      map_closed(&opened, &block, BI_MAP_READ));
+		FAILS(cases[i].writes ? BI_EDRIVER : BI_EUNSUPPORTED, cases[i].writes ? "(-30)" : expected,
+		      map_closed(&opened, &block, BI_MAP_WRITE | BI_MAP_DISCARD));
+		FAILS(both ? BI_EDRIVER : BI_EUNSUPPORTED, both ? "(-30)" : expected,
+		      map_closed(&opened, &block, BI_MAP_READ | BI_MAP_WRITE));
+		backend->memory.free(&opened.state, &block);
+	}
+	layer.reset();
+	close_opened(&opened);
+}
+
 /* ---------------------------------------------------------------------------------------------- everything together */
 
 /* An open that fails at any call leaves nothing behind, and the next one works. */
@@ -2391,6 +2460,7 @@ int main(void)
 		cmocka_unit_test(test_failed_event),
 		cmocka_unit_test(test_times_of_a_coarse_clock),
 		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_buffers_closed_to_the_host),
 		cmocka_unit_test(test_open_faults),
 		cmocka_unit_test(test_auto_goes_on),
 		cmocka_unit_test(test_failed_work_keeps_memory_from_the_pool),
