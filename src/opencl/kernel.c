@@ -133,13 +133,14 @@ static int build_from_file(struct bi__opencl *opencl, uint64_t key, cl_program *
 
 /*
  * Returns the binary of the device, which the caller frees, or NULL. The driver is given one pointer for each device of
- * the program. It writes the binaries to which the pointers point, and skips NULL pointers.
+ * the program. It writes the binaries to which the pointers point, and skips NULL pointers. PoCL 3.1 writes
+ * only the sizes of the devices for which the program was built.
  */
 static void *get_device_binary(cl_program program, cl_device_id device, size_t *nbytes)
 {
 	cl_device_id devices[MOST_DEVICES];
 	unsigned char *binaries[MOST_DEVICES] = { NULL };
-	size_t sizes[MOST_DEVICES], size = 0, index = 0;
+	size_t sizes[MOST_DEVICES] = { 0 }, size = 0, index = 0;
 
 	if (bi__cl->GetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof(devices), devices, &size) ||
 	    bi__cl->GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(sizes), sizes, NULL))
