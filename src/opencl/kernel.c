@@ -133,8 +133,8 @@ static int build_from_file(struct bi__opencl *opencl, uint64_t key, cl_program *
 
 /*
  * Returns the binary of the device, which the caller frees, or NULL. The driver is given one pointer for each device of
- * the program. It writes the binaries to which the pointers point, and skips NULL pointers. PoCL 3.1 writes
- * only the sizes of the devices for which the program was built.
+ * the program. It writes the binaries to which the pointers point, and skips NULL pointers. PoCL 3.1 writes only the
+ * sizes of the devices for which the program was built.
  */
 static void *get_device_binary(cl_program program, cl_device_id device, size_t *nbytes)
 {
