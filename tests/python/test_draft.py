@@ -603,7 +603,8 @@ def test_an_error_of_the_driver_is_not_blamed_on_the_device():
         print(error.vendor, error)
     """
     built = Path(__file__).parents[2] / "build/default/tests/libbi_opencl_layer.so"
-    assert child.run(script, BI_TEST_LAYER=os.environ.get("BI_TEST_LAYER", str(built))) == "-34 clGetContextInfo failed: CL_INVALID_CONTEXT (-34)\n"
+    output = child.run(script, BI_TEST_LAYER=os.environ.get("BI_TEST_LAYER", str(built)))
+    assert output == "-34 clGetContextInfo failed: CL_INVALID_CONTEXT (-34)\n"
 
 
 def test_an_interrupt_while_the_device_is_read_is_raised(bi, memory_object):
