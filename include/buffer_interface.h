@@ -22,9 +22,9 @@
  *   A function's comment lists the failures that are special to it. Each function may also return BI_EINVAL (an
  *   argument is not valid, and the message names it), BI_ENOMEM (the host or the device is out of memory), BI_EDRIVER
  *   (a driver call failed, and `vendor` is its code) and BI_EFORK (a device object is used in a forked child). Each
- *   function that uses, orders or waits for work on a memory may return BI_EPRODUCER (work of the memory's producer has
- *   failed) and BI_ECAPTURE (a stream is being captured into a CUDA graph that cannot take the call; docs/ordering.md,
- *   row 27).
+ *   function that allocates or uses a memory, or that orders or waits for work, may return BI_EPRODUCER (work of the
+ *   memory's producer has failed) and BI_ECAPTURE (a stream is being captured into a CUDA graph that cannot take the
+ *   call; docs/ordering.md, row 27).
  *
  * NULL
  *   Functions that return a status check their pointers: NULL is BI_EINVAL unless the comment allows it. Functions
@@ -44,12 +44,13 @@
  *
  * Threads
  *   Any number of threads may use, retain and release an object at the same time, unless its comment says otherwise.
- *   Reference counts are atomic. Two threads that write the same bytes race about the bytes, not about the objects.
- *   A release callback runs exactly once, on the thread that releases the last reference or sees the last work end. The
- *   library holds no lock while the callback runs.
+ *   Reference counts are atomic. If two threads write the same bytes, the bytes are undefined, and the objects stay
+ *   valid.
+ *   A release callback runs once, on the thread that releases the last reference or sees the last work end. The
+ *   exception is memory that is never freed (struct bi_foreign). The library holds no lock while the callback runs.
  *   No function is a cancellation point of pthread_cancel, and cancellation is disabled while functions of the caller
  *   log, read, write or run as kernels. A release callback must not be a cancellation point: a thread that is cancelled
- *   in one leaves references behind.
+ *   in a release callback leaves references behind.
  *
  * Unloading
  *   Once the library has opened a driver, the shared object that contains its code stays loaded until the process ends,
@@ -67,11 +68,12 @@
  *   context stream  the stream that a context has from the start
  *   home stream     the stream on which a device memory is ready: the context stream, or the stream that the producer
  *                   named
- *   pending         work was enqueued on a memory, and the library has not seen its end; or other code may enqueue it
- *                   without the library (11.5, 35.2)
+ *   pending         work was enqueued on a memory, and the library has not seen its end; or other code may enqueue
+ *                   work without the library (11.5, 35.2)
  *   retired         a released memory that is kept until its pending work is done
- *   exported        the handle or the address of the memory was given to the caller or to another library: the memory
- *                   never returns to the pool, and all work on it goes to the driver
+ *   exported        the handle or the address of the memory was given to the caller or to another library
+ *                   (bi_use_native does not count): the memory never returns to the pool, and rows 36 and 38 do not
+ *                   apply to it
  *
  * Units: sizes, offsets and strides are bytes; shapes are elements.
  */
@@ -213,10 +215,10 @@ BI_API int bi_dtype_make(enum bi_type type, unsigned lanes, uint32_t item_size, 
 
 /*
  * Reads a typestr ("<f4", "|b1", ">i8", "|V12", "=u2"; without the order character the order is native) or a name
- * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8", "unicode8"). The number of a name counts
- * bytes, that of "<U2" counts characters of 4 bytes. BI_EDTYPE: the text is neither. The message says so if the text
- * means Python objects, bit fields or dates, if the size is missing, if no type has the size, or if the number of lanes
- * is out of range.
+ * ("float32", "bfloat16", "float32x4" for four lanes, "void12", "bytes8", "unicode8"). The number in "void12", "bytes8"
+ * and "unicode8" counts bytes. The number in "<U2" counts characters of 4 bytes. BI_EDTYPE: the text is neither a
+ * typestr nor a name. The message says so if the text means Python objects, bit fields or dates, if the size is
+ * missing, if no type has the size, or if the number of lanes is out of range.
  */
 BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_error *err);
 
@@ -229,7 +231,10 @@ BI_API int bi_dtype_parse(const char *text, struct bi_dtype *out, struct bi_erro
  */
 BI_API int bi_dtype_typestr(struct bi_dtype dtype, char text[BI_DTYPE_TEXT], struct bi_error *err);
 
-/* Writes a name that bi_dtype_parse reads: a typestr if the bytes are swapped. Not a valid type: "invalid type N". */
+/*
+ * Writes a name that bi_dtype_parse reads. If the bytes are swapped, the name is a typestr. If the type is not valid,
+ * the text is "invalid type N".
+ */
 BI_API void bi_dtype_name(struct bi_dtype dtype, char text[BI_DTYPE_TEXT]);
 
 /* Returns 1 if both are the same type, otherwise 0. */
@@ -281,7 +286,7 @@ BI_API int bi_layout_is_contiguous(const struct bi_layout *layout, char order);
  */
 BI_API void bi_layout_extent(const struct bi_layout *layout, int64_t *first, int64_t *end);
 
-/* Returns 1 if both have the same type, descr, shape and offset, and the same strides of extents above 1. */
+/* Returns 1 if both have the same type, descr, shape and offset, and the same strides along axes of extents above 1. */
 BI_API int bi_layout_equal(const struct bi_layout *a, const struct bi_layout *b);
 
 /*
@@ -361,10 +366,15 @@ BI_API int bi_layout_broadcast(struct bi_layout *layout, int ndim, const int64_t
 BI_API int bi_layout_field(struct bi_layout *layout, const char *name, struct bi_error *err);
 
 /*
- * Changes the element type without changing bytes, like ndarray.view. The new type has the old item size; or there is
- * an axis, the last axis has no gaps, and a smaller new item size divides the old one, or a larger one divides the
- * bytes of the last axis. BI_EDTYPE: none of this holds. `descr` is NULL, or a text that outlives the layout. With a
- * descr, `dtype` is VOID and has the size of all fields together.
+ * Changes the element type without changing bytes, like ndarray.view. One of these conditions holds, otherwise the
+ * result is BI_EDTYPE:
+ *
+ *   - The new item size is the old one.
+ *   - The new item size is smaller, and divides the old one. There is a last axis, and it has no gaps.
+ *   - The new item size is larger, and divides the bytes of the last axis. There is a last axis, and it has no gaps.
+ *
+ * `descr` is NULL, or a text that outlives the layout. With a descr, `dtype` is VOID and has the size of all fields
+ * together.
  */
 BI_API int bi_layout_reinterpret(struct bi_layout *layout, struct bi_dtype dtype, const char *descr,
 				 struct bi_error *err);
@@ -407,9 +417,9 @@ enum bi_plan_kind {
 /*
  * A copy in canonical form: a nest of loops that moves `unit` bytes each time. Extents of 1 are removed, the
  * destination is written forwards, its strides fall from axis to axis, axes that continue each other are joined, and
- * elements that are neighbours on both sides form one unit. The plan depends only on the bytes that move, with two
- * exceptions. If the sizes of the elements differ, one plan may be ROWS and the other STRIDED. A destination with
- * interleaved axes may have several plans; no view of a dense array has such axes.
+ * elements that are neighbours on both sides form one unit. Two copies that move the same bytes have the same plan,
+ * with two exceptions. If the sizes of their elements differ, one plan may be ROWS and the other STRIDED. If the axes
+ * of the destination are interleaved, the plans may differ; no view of a dense array has such axes.
  */
 struct bi_plan {
 	int kind;                       /* enum bi_plan_kind */
@@ -495,10 +505,10 @@ struct bi_device {
 
 /*
  * Writes up to `capacity` entries, and the number of all entries into *count. The list begins with the devices that can
- * be used, the best first; "#2" means position 2 of this list. Entries with a reason follow: for each backend and
- * OpenCL platform without a usable device, and for other devices that cannot be used. Unusable devices beside usable
- * ones of their OpenCL platform have no entry. A missing driver is no failure. `devices` may be NULL if capacity is 0.
- * The list has at most 64 entries; further devices are left out.
+ * be used, the best first; "#2" means position 2 of this list. Entries with a reason follow: one for each backend that
+ * lists no device, one for each OpenCL platform without a usable device, and one for each device of another backend
+ * that cannot be used. A single OpenCL device that cannot be used has no entry. A missing driver is no failure.
+ * `devices` may be NULL if capacity is 0. The list has at most 64 entries; further devices are left out.
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 
@@ -581,12 +591,12 @@ struct bi_options {
 	int log_level;                  /* highest level that is logged; 0: warnings and errors */
 	size_t pool_limit;              /* bytes of free memory kept for reuse, or BI_POOL_…; retired memory has the
 					   same limit, but at least 64 MiB (docs/ordering.md, row 15). On CUDA the
-					   driver keeps freed device memory above it too, until bi_context_trim with 0,
-					   unless this is BI_POOL_NONE */
+					   driver keeps freed device memory beyond the limit, until bi_context_trim
+					   with 0, or with BI_POOL_NONE until its next synchronisation */
 	int memory;                     /* enum bi_memory_kind that BI_MEMORY_DEFAULT stands for */
 	/*
 	 * The folder for compiled kernels; NULL: no file is written. The last folder of the path is made if it is
-	 * missing. The folder is not used unless it belongs to the user of the process and nobody else can write it.
+	 * missing. The folder is used only if it belongs to the user of the process, and nobody else can write it.
 	 */
 	const char *cache_directory;
 	/*
@@ -603,10 +613,9 @@ struct bi_options {
 /*
  * Opens a device, or adopts a context. `options` may be NULL. Ownership of release_data is transferred. "auto" and
  * "gpu" try one device after the other; any other string tries the first device that fits. BI_ENODEVICE: no device fits
- * the device string; the message has the reasons as far as there is room, and bi_devices has all of them.
- * BI_EUNSUPPORTED: options->memory is BI_MEMORY_UNIFIED, and the device has none. Other failures are those of the
- * driver. A CUDA driver may block until pending work of the CUcontext is complete, because it loads the library's
- * kernels. Owned.
+ * the device string; the message has the reasons as far as they fit, and bi_devices has all of them. BI_EUNSUPPORTED:
+ * options->memory is BI_MEMORY_UNIFIED, and the device has none. Other failures are those of the driver. A CUDA driver
+ * may block until pending work of the CUcontext is complete, because it loads the library's kernels. Owned.
  */
 BI_API int bi_context_open(const struct bi_options *options, struct bi_context **out, struct bi_error *err);
 /*
@@ -648,7 +657,8 @@ typedef void bi_function(void);
 /*
  * Returns a function of the driver library that the library has opened, such as "clSetKernelArg" or "cuLaunchKernel":
  * a program that calls the driver links no vendor library. CUDA: the name of the symbol, with its version
- * ("cuMemAlloc_v2"). NULL if the driver does not have it, and on the host. Never unloaded.
+ * ("cuMemAlloc_v2"). Returns NULL on the host, and if the driver does not have the function. The driver library is
+ * never unloaded.
  */
 BI_API bi_function *bi_context_symbol(const struct bi_context *context, const char *name);
 
@@ -665,9 +675,9 @@ BI_API void bi_context_pop_current(struct bi_context *context, int pushed);
 
 /*
  * Gives free memory back to the driver until at most `keep` bytes are pooled, and frees retired memories whose work is
- * complete. Also drops caches if `keep` is 0. With SIZE_MAX, all pooled memory stays. The library does not wait for
- * work. The CUDA driver may wait when it frees pinned memory, or device memory on a device without memory pools
- * (docs/ordering.md, row 28).
+ * complete. If `keep` is 0, also frees unused staging buffers and drops caches. With SIZE_MAX, all pooled memory stays.
+ * The library does not wait for work. The CUDA driver may wait when it frees pinned memory, or device memory on a
+ * device without memory pools (docs/ordering.md, row 28).
  */
 BI_API int bi_context_trim(struct bi_context *context, size_t keep, struct bi_error *err);
 
@@ -697,13 +707,13 @@ BI_API int bi_stream_create(struct bi_context *context, unsigned flags, struct b
  * released, and an out-of-order one possibly until the context is closed (docs/ordering.md, 16.1). The caller keeps a
  * CUstream alive until `release` is called. CUDA: 1 is the legacy default stream, 2 is the per-thread default stream of
  * the calling thread. `release` (may be NULL) is called when the last reference is released. Ownership of release_data
- * is transferred. BI_EINVAL: the queue belongs to another context, or to another device than the opened one.
- * BI_EUNSUPPORTED: the host has no streams to wrap. A number that is no stream crashes the driver and cannot be
- * checked. Owned.
+ * is transferred. BI_EINVAL: `handle` is 0, or the queue belongs to another context, or to another device than the
+ * opened one. BI_EUNSUPPORTED: the host has no streams to wrap. A number that is no stream crashes the driver and
+ * cannot be checked. Owned.
  */
 BI_API int bi_stream_wrap(struct bi_context *context, uintptr_t handle, bi_release_fn release, void *release_data,
 			  struct bi_stream **out, struct bi_error *err);
-/* Returns its argument, which gets one more reference. The references of a context stream are those of its context. */
+/* Returns its argument, which gets one more reference. A context stream shares the reference count of its context. */
 BI_API struct bi_stream *bi_stream_retain(struct bi_stream *stream);
 /*
  * OpenCL: the last release may block for a short time if the library keeps more than 256 queues of released streams
@@ -720,9 +730,9 @@ BI_API uintptr_t bi_stream_handle(const struct bi_stream *stream);
  */
 BI_API int bi_stream_synchronize(struct bi_stream *stream, struct bi_error *err);
 /*
- * Makes later work on `stream` wait for the work that is now on each of `others`. BI_EINVAL: one of them belongs to
- * another native context. BI_ECAPTURE: `stream` is in a graph capture, and one of the others is not in the same
- * capture. After a failure `stream` may wait for some of them. `others` may be NULL if `count` is 0.
+ * Makes later work on `stream` wait for the work that is now on each of `others`. BI_EINVAL: a stream of `others`
+ * belongs to another native context. BI_ECAPTURE: `stream` is in a graph capture, and a stream of `others` is not in
+ * the same capture. After a failure `stream` may wait for some of `others`. `others` may be NULL if `count` is 0.
  */
 BI_API int bi_stream_join(struct bi_stream *stream, struct bi_stream *const *others, size_t count,
 			  struct bi_error *err);
@@ -789,10 +799,10 @@ struct bi_foreign {
 	unsigned flags;                 /* enum bi_wrap_flag */
 	/*
 	 * The stream on which the memory is ready: the producer's stream, wrapped with bi_stream_wrap. The library
-	 * retains it. It becomes the home stream, and work on it counts as pending. There are two exceptions. For
-	 * CUDA's per-thread default stream, the context stream is the home stream, and waits for it. Host memory has no
-	 * home stream; its next use waits for the work on `stream`. NULL: the context stream is the home stream, and
-	 * nothing is pending.
+	 * retains it. It becomes the home stream, and the memory is pending. There are two exceptions. For CUDA's
+	 * per-thread default stream, the context stream is the home stream, and waits for it. Host memory has no home
+	 * stream; its next use waits for the work on `stream`. NULL: the context stream is the home stream, and nothing
+	 * is pending.
 	 */
 	struct bi_stream *stream;
 	/* The first use of the memory waits for these events. The library retains them. NULL if there are none. */
@@ -813,18 +823,20 @@ struct bi_foreign {
 
 /*
  * Wraps memory without a copy. The producer keeps it alive until `release` is called. Retains the context. Owned.
- * BI_EBOUNDS: `handle` + `nbytes` is beyond the address space (not tested for handles that are no address).
+ * BI_EBOUNDS: `handle` + `nbytes` is beyond the address space (not tested for a cl_mem, which is no address).
  *
  * cl_mem: retained once. If it is a sub-buffer, the library retains the root, but offsets of views count from the start
  * of the sub-buffer. BI_EUNSUPPORTED: it is no buffer. BI_EINVAL: it belongs to another context. BI_EBOUNDS: it is
  * smaller than nbytes. A number that is not a live cl_mem crashes the driver and cannot be checked.
  *
- * SVM pointer: nbytes is needed. Other kinds of handles than those of the context are BI_EUNSUPPORTED, or BI_EINVAL on
- * the host. Only a cl_mem has a reference to steal: BI_WRAP_STEAL has no effect on other kinds.
+ * SVM pointer: nbytes must not be 0.
  *
  * CUDA pointer: checked with the driver. BI_EINVAL: CUDA does not know the memory, or it belongs to another device or
  * context. BI_EBOUNDS: it ends before nbytes. Pinned, registered and managed memory has a host pointer. Device memory
  * may consist of several mapped ranges that follow each other.
+ *
+ * A kind of handle that the context cannot wrap is BI_EUNSUPPORTED, on the host BI_EINVAL. BI_WRAP_STEAL has an effect
+ * only on a cl_mem, because no other kind has a reference to take over.
  */
 BI_API int bi_memory_wrap(struct bi_context *context, const struct bi_foreign *foreign, struct bi_memory **out,
 			  struct bi_error *err);
@@ -836,6 +848,7 @@ BI_API struct bi_memory *bi_memory_retain(struct bi_memory *memory);
  * complete: an allocation, import, wrap, copy, fill, launch or bi_use_begin in its context, bi_view_synchronize,
  * bi_stream_synchronize, bi_event_synchronize, bi_context_trim or the close of the context (docs/ordering.md, rows 13
  * to 15). Memory that the library allocated and never exported enters the pool instead, up to the limit of the pool.
+ * Beyond that limit it is freed when the work on it is complete: as retired memory, or by the driver (15.2).
  */
 BI_API void bi_memory_release(struct bi_memory *memory);
 /* Return the size in bytes, and the context. The context is borrowed. */
@@ -883,8 +896,9 @@ BI_API struct bi_view *bi_view_retain(struct bi_view *view);
 /* The last release of a view releases its reference to the memory, as bi_memory_release does. */
 BI_API void bi_view_release(struct bi_view *view);
 /*
- * Makes a view of the same memory through another layout, usually a changed copy of bi_view_layout's. A view of a
- * read-only view is read-only. The functions below apply the layout function of the same name. Owned.
+ * Makes a view of the same memory through another layout, usually a changed copy of the layout that bi_view_layout
+ * writes. A view of a read-only view is read-only. The functions below apply the layout function of the same name.
+ * Owned.
  */
 BI_API int bi_view_with_layout(const struct bi_view *view, const struct bi_layout *layout, struct bi_view **out,
 			       struct bi_error *err);
@@ -965,13 +979,14 @@ struct bi_use {
  * bi_use_begin: work enqueued on `stream` from now on runs after all work on each of the memories. bi_use_end: later
  * work on each of the memories runs after all work that is now on `stream`. bi_use_begin blocks the calling thread if
  * too much memory is retired (`pressure`), or if a device that shares no events with `stream` still uses a host memory
- * (`cross`). bi_use_end blocks if the driver refuses to record the order (`failure`), and without a bi_use_begin before
- * it also as that call does (`cross`). Up to 32 memories are one step: `stream` waits once for what they share
- * (docs/ordering.md, rows 8 and 9).
+ * (`cross`). bi_use_end blocks if the driver refuses to record the order (`failure`). If no bi_use_begin came before,
+ * bi_use_end also blocks as bi_use_begin does (`cross`). Up to 32 memories are one step: `stream` waits once for what
+ * they share (docs/ordering.md, rows 8 and 9).
  *
- * Uses that only read memory which the library allocated and never exported do not wait for each other on the streams
- * of its context (docs/ordering.md, row 38). So a use that writes must say so. All other memory is ordered as if every
- * use wrote: bi_view_native and bi_view_export export the memory; bi_use_native, bi_launch and copies do not.
+ * Uses that only read do not wait for each other if the library allocated the device memory and never exported it, and
+ * the streams belong to its context (docs/ordering.md, row 38). So a use that writes must say so. Uses of all other
+ * memory are ordered as if each use wrote. bi_view_native and bi_view_export export the memory; bi_use_native,
+ * bi_launch and copies do not.
  *
  * All arguments are checked before anything is enqueued. `uses` may be NULL if `count` is 0. BI_EINVAL: a view is NULL,
  * an access has no known bit or an unknown one, or the stream cannot reach the memory. BI_EREADONLY: a use writes to a
@@ -986,7 +1001,7 @@ BI_API int bi_use_begin(struct bi_stream *stream, const struct bi_use *uses, siz
 BI_API int bi_use_end(struct bi_stream *stream, const struct bi_use *uses, size_t count, struct bi_error *err);
 /*
  * Writes the handle for one use. The caller enqueues work with it after bi_use_begin and before bi_use_end, and not
- * later. Until bi_use_end, no other call of the library uses the memory. The memory does not count as exported
+ * later. Until bi_use_end, the caller makes no other call that uses the memory. The memory does not count as exported
  * (bi_view_native), so its reads run side by side, and it returns to the pool. Does not wait.
  */
 BI_API void bi_use_native(const struct bi_view *view, struct bi_native *out);
@@ -1003,8 +1018,8 @@ BI_API int bi_view_synchronize(const struct bi_view *view, struct bi_error *err)
  * memory. Otherwise the work runs on `stream`, which must reach a device memory of the operation: it belongs to the
  * context of this memory, or to a context with the same native context. In an operation on host memory alone, `stream`
  * belongs to any host context. BI_EINVAL: neither holds. A copy between pinned memory of one CUDA context and memory of
- * another runs on a stream of the other context. If `stream` belongs to the context of the pinned memory, the copy runs
- * after earlier work on `stream` and before later work on it (docs/ordering.md, 30.3 and 30.4).
+ * another context runs on a stream of the other context. If `stream` belongs to the context of the pinned memory, the
+ * copy runs after earlier work on `stream` and before later work on it (docs/ordering.md, 30.3 and 30.4).
  *
  * The calling thread itself copies between host memories. On a CPU device it also does copies and fills of at most 16
  * MiB if no other work can be pending on either side (docs/ordering.md, row 36; the environment variable
@@ -1033,14 +1048,14 @@ BI_API int bi_copy(const struct bi_view *dst, const struct bi_view *src, struct 
 /*
  * Return an array that has the elements of `view`, for callers that need a certain device or layout.
  *
- *     bi_view_clone        a new array, dense in C order and writable. In `context`, or in the context and kind of
- *                          memory (device or host) of `view` if that is NULL
+ *     bi_view_clone        a new array, dense in C order and writable, in `context`. If `context` is NULL, it is in the
+ *                          context and the kind of memory (device or host) of `view`
  *     bi_view_contiguous   `view` itself if it is dense in C order, otherwise a clone
  *     bi_view_to_device    `view` itself if work on the context stream of `context` can use its memory, otherwise a
  *                          clone in `context`
  *
- * A result that is `view` itself is another reference to it. The copy is that of bi_copy without a stream; the
- * functions do not wait for it, except as bi_copy does. Owned.
+ * A result that is `view` itself is another reference to it. A clone is filled by bi_copy without a stream, so the
+ * functions block only where bi_copy blocks. Owned.
  */
 BI_API int bi_view_clone(const struct bi_view *view, struct bi_context *context, struct bi_view **out,
 			 struct bi_error *err);
@@ -1088,8 +1103,8 @@ struct bi_transfer {
 /*
  * Do bi_view_write and bi_view_read for several arrays. Up to 32 copies are enqueued before the calling thread waits,
  * so that the copies of one stream need only one wait for their end. All arguments are checked before anything is
- * enqueued. If an array fails, those behind it may have been copied or not. After BI_EUNFINISHED, the rules above hold
- * for each array of the call. `transfers` may be NULL if `count` is 0.
+ * enqueued. If an array fails, the arrays behind it may have been copied or not. After BI_EUNFINISHED, the rules above
+ * hold for each array of the call. `transfers` may be NULL if `count` is 0.
  */
 BI_API int bi_views_write(const struct bi_transfer *transfers, size_t count, struct bi_error *err);
 BI_API int bi_views_read(const struct bi_transfer *transfers, size_t count, struct bi_error *err);
@@ -1124,8 +1139,8 @@ BI_API void *bi_map_data(const struct bi_map *map);
 /*
  * Ends the mapping, or does nothing if `map` is NULL. Later work on the memory sees the bytes that the CPU wrote.
  * Blocks only if the driver refuses the call (`failure`). Only one thread may unmap a mapping. Takes ownership of
- * `map`, on failure as well, except with BI_ECAPTURE: the memory is still mapped; call bi_unmap again when the capture
- * has ended, or after bi_map_abandon (binding.h), which gives up the bytes.
+ * `map`, on failure as well. BI_ECAPTURE is the exception: the memory is still mapped, and the caller still owns `map`.
+ * Call bi_unmap again when the capture has ended, or after bi_map_abandon (binding.h), which gives up the bytes.
  */
 BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 
@@ -1134,11 +1149,11 @@ BI_API int bi_unmap(struct bi_map *map, struct bi_error *err);
 /*
  * Fills *out with the array, the stream of pending work, and a reference that out->release releases. The memory counts
  * as exported. The struct is read-only if the view is. The caller has set *out to BI_EXCHANGE_INIT; an array that is in
- * *out is overwritten without a release. `wishes` are 0 or BI_ACQUIRE_ bits (abi.h). With BI_ACQUIRE_READY, and if work
- * is pending on host memory or on pinned memory that the library allocated for CUDA, blocks the calling thread until
- * the work is complete (`export`), and names no stream. The first export may wait for a call of another thread that
- * works on the memory. Memory whose stream was named counts as pending until its last release, because the consumer may
- * make this stream wait for its work at any time.
+ * *out is overwritten without a release. `wishes` are 0 or BI_ACQUIRE_ bits (abi.h). In two cases the call blocks the
+ * calling thread until pending work is complete (`export`), and names no stream: with BI_ACQUIRE_READY, and for host
+ * memory and pinned memory that the library allocated for CUDA. The first export may wait for a call of another thread
+ * that works on the memory. Memory whose stream was named counts as pending until its last release, because the
+ * consumer may make this stream wait for its work at any time.
  *
  * With BI_ACQUIRE_BORROW *out holds no reference: the view must outlive *out, and out->release only marks the struct as
  * released.
@@ -1157,13 +1172,13 @@ enum bi_import_flag {
  * Makes a view of an array that a producer describes. Takes ownership of *exchange on success: its contents are moved,
  * exchange->release is NULL afterwards, and the producer's release is called when the memory is freed. Owned.
  *
- * `context` must reach the memory: any context for host memory, the same cl_context for a cl_mem, the same device for
- * CUDA memory and, unless it is managed, the CUcontext that the struct names. BI_EINVAL: it does not, or the structure
- * contradicts itself or was released. BI_EVERSION: the version or struct_size is not known. BI_EOVERFLOW: an offset
- * does not fit. BI_EDTYPE: the element type is not known. BI_EBOUNDS: an element lies outside of the memory.
- * BI_EUNSUPPORTED: a flag below bit 16 or a kind is not known, or the device cannot wait for an order of this kind. If
- * bi_view_export of this library made the struct, the result is another view of the same memory, and the struct is
- * released immediately.
+ * `context` must reach the memory. Host memory: any context. OpenCL memory: a context with the cl_context of the
+ * struct. CUDA memory: a context of the same device; if the struct names a CUcontext and the memory is not managed,
+ * also with this CUcontext. BI_EINVAL: `context` does not reach the memory, or the structure contradicts itself or was
+ * released. BI_EVERSION: the version or struct_size is not known. BI_EOVERFLOW: an offset does not fit. BI_EDTYPE: the
+ * element type is not known. BI_EBOUNDS: an element lies outside of the memory. BI_EUNSUPPORTED: a flag below bit 16 or
+ * a kind is not known, or the device cannot wait for an order of this kind. If bi_view_export of this library made the
+ * struct, the result is another view of the same memory, and the struct is released immediately.
  */
 BI_API int bi_view_import(struct bi_context *context, struct bi_exchange *exchange, unsigned flags,
 			  struct bi_view **out, struct bi_error *err);

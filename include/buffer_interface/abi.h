@@ -29,7 +29,7 @@ extern "C" {
 #define BI__NULL NULL
 #endif
 
-#define BI_ABI_VERSION 0x00000002u      /* major << 16 | minor; while major is 0, every minor is a major */
+#define BI_ABI_VERSION 0x00000002u      /* major << 16 | minor; while major is 0, no two minors are compatible */
 #define BI_ABI_KNOWS(version)           /* 1 if a structure of that version can be read, or filled for its caller */ \
 	((version) == BI_ABI_VERSION || (BI_ABI_VERSION > 0xffffu && (version) >> 16 == BI_ABI_VERSION >> 16))
 #define BI_ABI_SIZE_MAX 4096u           /* the largest struct_size */
@@ -45,9 +45,9 @@ extern "C" {
 #define BI_COPIED          0x00040000u  /* the array is a copy made before; writes do not reach the original */
 #define BI_ACQUIRE_READY   0x00000001u  /* demand: the memory is ready on return, and no stream is named */
 #define BI_ACQUIRE_READING 0x00010000u  /* promise: the caller does not write */
-#define BI_ACQUIRE_BORROW  0x00020000u  /* promise: released on this thread, before the object is dropped or released */
+#define BI_ACQUIRE_BORROW  0x00020000u  /* promise: released on this thread, while the caller still holds the object */
 
-enum bi_exchange_device {               /* DLPack's numbers; its others do not occur in this version */
+enum bi_exchange_device {               /* DLPack's numbers; its other numbers are not used */
 	BI_EXCHANGE_DEVICE_CPU = 1,
 	BI_EXCHANGE_DEVICE_CUDA = 2,
 	BI_EXCHANGE_DEVICE_CUDA_HOST = 3, /* pinned host memory */
@@ -65,15 +65,15 @@ enum bi_handle_kind {
 
 enum bi_order_kind {
 	BI_ORDER_NONE = 0,              /* the memory is ready; stream and event are 0 */
-	BI_ORDER_CUDA = 1,              /* CUstream, or 1: legacy default stream of the context; CUevent */
+	BI_ORDER_CUDA = 1,              /* stream: CUstream, 1: legacy default stream of the context; event: CUevent */
 	BI_ORDER_HIP = 2,               /* reserved */
-	BI_ORDER_OPENCL = 3             /* cl_command_queue; cl_event that was flushed */
+	BI_ORDER_OPENCL = 3             /* stream: cl_command_queue; event: cl_event that was flushed */
 };
 
 struct bi_exchange {
 	uint32_t version;               /* in: the caller's; out: the producer's */
 	uint32_t struct_size;           /* bytes of the struct, all of which are written */
-	void (*release)(struct bi_exchange *self); /* sets itself to NULL */
+	void (*release)(struct bi_exchange *self); /* sets self->release to NULL */
 	/*
 	 * Hands the memory back: all work that is on the argument `stream` now, or that ends with the argument `event`,
 	 * comes before all that the producer later enqueues on the memory or does to it, freeing included. Waits for no

@@ -16,8 +16,8 @@
  * Waiting without the lock of the runtime
  *   A thread that blocks in the library should not hold the lock of the runtime, but dropping that lock is expensive.
  *   bi_view_is_idle and bi_view_release_is_immediate tell in advance whether a call can block, and
- *   bi_view_export_nonblocking never does. A release may close a context, which blocks: the option around_close of
- *   bi_options can drop the lock there, in each release.
+ *   bi_view_export_nonblocking never does. A release may close a context, which blocks: bi_options.around_close is
+ *   called for each close, and can drop the lock.
  *
  * Finalisers
  *   A finaliser cannot return a failure after which its caller tries again. After bi_map_abandon, bi_unmap ends the
@@ -28,7 +28,7 @@
  *
  * Consumers that know one stream
  *   In some protocols a consumer queries one stream per device, once, and no stream is named for an array.
- *   bi_view_switch_to_context_stream makes an array ready for them.
+ *   bi_view_switch_to_context_stream makes an array ready for such consumers.
  *
  * The rules of buffer_interface.h about errors, ownership, threads and NULL hold here as well.
  */
@@ -121,9 +121,9 @@ BI_API void bi_map_abandon(struct bi_map *map);
  *
  * Overwrites foreign->handle, foreign->nbytes and layout->offset with the derived values; a failure may leave some of
  * them changed.
- * BI_EBOUNDS, BI_EOVERFLOW: the range is not a range of addresses. BI_EINVAL: `data` is 0 although there are elements
- * or the memory is not of the host (bi_view_empty makes an array without elements), or the handle is a cl_mem, which
- * has no address. Owned.
+ * BI_EBOUNDS, BI_EOVERFLOW: the range is not a range of addresses. BI_EINVAL: the handle is a cl_mem, which has no
+ * address; or `data` is 0, and there are elements or the memory is not of the host (bi_view_empty makes an array
+ * without elements). Owned.
  */
 BI_API int bi_view_wrap_at(struct bi_context *context, uint64_t data, struct bi_foreign *foreign,
 			   struct bi_layout *layout, struct bi_view **out, struct bi_error *err);

@@ -55,19 +55,19 @@ enum bi_cai_flag {
 	/* Export: return BI_EBUSY instead of waiting for a device, a driver or another thread. */
 	BI_CAI_NONBLOCKING = 8,
 	/*
-	 * Import: producer_stream wraps the stream that the struct names, for example to keep it alive. So
-	 * BI_CAI_SYNC=0 opts out of it too.
+	 * Import: producer_stream is the stream that the struct names, passed for example to keep it alive. Only with
+	 * this flag does BI_CAI_SYNC=0 opt out of producer_stream.
 	 */
 	BI_CAI_SAME_STREAM = 16
 };
 
 /*
  * Describes a view of CUDA memory. *out borrows shape, strides and descr from the view, which must outlive *out.
- * Allocates nothing. The memory counts as exported.
+ * Allocates nothing. If there are elements, the memory counts as exported.
  *
- * Makes no driver call, unless it waits for pending work, events of a producer are still pending, the driver has
- * refused an earlier wait (docs/ordering.md, 19.2), or this is the first export of the memory (38.8). The first export
- * may also wait for a call of another thread.
+ * Calls the driver only in these cases: the call waits for pending work, events of a producer are still pending, the
+ * driver has refused an earlier wait (docs/ordering.md, 19.2), or this is the first export of the memory (38.8). The
+ * first export may also wait for a call of another thread.
  *
  * Version 3: if work is pending on the memory, `stream` names the home stream and is never 0. Otherwise stream_kind is
  * BI_CAI_STREAM_NONE. Older versions have no stream: the calling thread is blocked until pending work is complete

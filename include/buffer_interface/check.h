@@ -22,7 +22,7 @@ static inline int bi_exchange_add_reach(uint64_t *sum, uint64_t extent, int64_t 
 	return 1;
 }
 
-/* Returns 1 if the strides are dense from axis `first`, the innermost, on; `step` is 1 or -1, to the next axis. */
+/* Returns 1 if the array is dense. `first` is the innermost axis; `step`, 1 or -1, leads to the next outer axis. */
 static inline int bi_exchange_is_dense(const struct bi_exchange *x, int first, int step)
 {
 	uint64_t stride = x->item_size;

@@ -25,7 +25,7 @@ static inline int bi_cuda_context_wrap(CUcontext context, CUstream stream, struc
 	if (!options.device)
 		options.device = "cuda";
 	options.adopt_context = BI__HANDLE(uintptr_t, context);
-	/* Without a context, bi_context_open refuses any stream but 0. */
+	/* bi_context_open refuses a stream without a context, so a `context` of NULL is BI_EINVAL. */
 	options.adopt_stream = context ? BI__HANDLE(uintptr_t, stream) : 1;
 	return bi_context_open(&options, out, err);
 }

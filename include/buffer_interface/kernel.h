@@ -108,7 +108,9 @@ typedef unsigned char bi_bool;
 /* The kind of a parameter. */
 enum bi_parameter_kind { BI_PARAMETER_ARRAY = 1, BI_PARAMETER_STRIDED, BI_PARAMETER_VALUE, BI_PARAMETER_LOCAL };
 
-/* One parameter of a kernel. A table ends with an entry of kind 0. Its size is 1 for a BI_GROUP_KERNEL, otherwise 0. */
+/*
+ * One parameter of a kernel. A table ends with an entry of kind 0, whose size is 1 for a BI_GROUP_KERNEL, otherwise 0.
+ */
 struct bi_parameter {
 	char name[40];
 	bi__u32 size;                   /* bytes of the type */

@@ -44,8 +44,8 @@ struct bi_program_source {
 	const char *options;            /* for the compiler, separated by blanks, not quoted, such as "-DN=4"; or NULL.
 					   Borrowed for the call. The host ignores them */
 	/*
-	 * Host: the kernels. CUDA: their parameters, if `image` is machine code, or PTX without those of BI_KERNEL.
-	 * They outlive the program. Or NULL.
+	 * Host: the kernels. CUDA: kernels with the same parameters, if `image` is machine code, or PTX that was not
+	 * made of BI_KERNEL. They outlive the program. NULL: there are none.
 	 */
 	const struct bi_host_kernel *const *functions;
 	size_t function_count;
@@ -79,7 +79,8 @@ BI_API struct bi_program *bi_program_retain(struct bi_program *program);
 /*
  * Releases a reference. The last release of a CUDA program blocks until all kernels that the library has launched in
  * the CUcontext are done. If a stream that the library created there has kernels and is being captured, the release
- * does not block, and the code stays loaded. A graph with launches of its kernels must not be launched afterwards.
+ * does not block, and the code stays loaded. A graph that launches kernels of the program must not be launched
+ * afterwards.
  */
 BI_API void bi_program_release(struct bi_program *program);
 
@@ -145,7 +146,7 @@ static inline struct bi_argument bi_argument_bytes(const void *bytes, size_t nby
 	return argument;
 }
 
-/* Makes a VALUE whose `value` is not set; the functions below set it. `type_class` is that of struct bi_argument. */
+/* Makes a VALUE whose `value` is not set; the functions below set it. `type_class` is as in struct bi_argument. */
 static inline struct bi_argument bi_argument_number(size_t nbytes, char type_class)
 {
 	struct bi_argument argument = { BI__NULL, BI__NULL, 0, { 0 }, BI_ARGUMENT_VALUE, 0, 0 };

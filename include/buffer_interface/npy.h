@@ -75,8 +75,8 @@ struct bi_npy_source {
  * after them are not read.
  *
  * The functions of the source are called on the calling thread, with no lock held. pthread_cancel has no effect on the
- * thread during the call. If one of the functions fails, the call returns its status. If it gave no message, *err names
- * it. Owned.
+ * thread during the call. If a function of the source fails, the call returns its status. If that function gave no
+ * message, *err names the function. Owned.
  */
 BI_API int bi_npy_read(struct bi_context *context, const struct bi_npy_source *source, struct bi_view **out,
 		       struct bi_error *err);

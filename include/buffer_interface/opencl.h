@@ -28,7 +28,7 @@ static inline int bi_opencl_context_wrap(cl_context context, cl_command_queue qu
 	if (!options.device)
 		options.device = "opencl";
 	options.adopt_context = BI__HANDLE(uintptr_t, context);
-	/* Without a context, bi_context_open refuses any stream but 0. */
+	/* bi_context_open refuses a stream without a context, so a `context` of NULL is BI_EINVAL. */
 	options.adopt_stream = context ? BI__HANDLE(uintptr_t, queue) : 1;
 	return bi_context_open(&options, out, err);
 }
