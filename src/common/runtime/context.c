@@ -15,7 +15,7 @@
 #include "common/runtime/retire.h"
 #include "common/runtime/stream.h"
 
-/* The least limit of retired memory. It is the limit of the pool otherwise, which may be small or 0. */
+/* The limit of retired memory is the limit of the pool, which may be small or 0, but not less than this. */
 #define LEAST_RETIRED_LIMIT ((size_t)64 << 20)
 
 static void init_settings(struct bi_context *context, const struct bi_options *options)
@@ -127,7 +127,7 @@ static int open_device(struct bi_context *context, const struct bi_device *devic
 
 /*
  * Opens the first candidate that can be opened. With "auto" and "gpu", adds a note for each candidate that did not open
- * or cannot be used. Without them, the first failure is the error.
+ * or cannot be used. With other strings, the first failure is the error.
  */
 static int open_first_candidate(struct bi_context *context, const struct bi__choice *choice,
 				const struct bi_options *options, struct bi_error *err)

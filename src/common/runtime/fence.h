@@ -17,7 +17,7 @@ struct bi__fence bi__fence_of(struct bi_context *context, uintptr_t event);
 /* Clears *out and sets it to the point after all work that is on the stream now. *out is not changed on failure. */
 int bi__fence_record(struct bi_stream *stream, struct bi__fence *out, struct bi_error *err);
 
-/* Sets *out to another reference to the point of `fence`. Does not change *out if `fence` is complete. */
+/* Sets *out to another reference to the point of `fence`. Does not change *out if `fence` is cleared. */
 int bi__fence_share(const struct bi__fence *fence, struct bi__fence *out, struct bi_error *err);
 
 /* Returns the native event, or 0. */
@@ -32,7 +32,10 @@ static inline void bi__fence_clear(struct bi__fence *fence)
 		bi__fence_release(fence);
 }
 
-/* Makes later work on the stream wait for the fence. It is cleared, or its context shares events with the stream. */
+/*
+ * Makes later work on the stream wait for the fence, which is cleared or has a context that shares events with the
+ * stream.
+ */
 int bi__fence_wait(struct bi_stream *stream, const struct bi__fence *fence, struct bi_error *err);
 
 /* Sets *done to 1 if the fence is complete, else to 0. Returns BI_EPRODUCER if its work failed. */

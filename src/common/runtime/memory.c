@@ -403,10 +403,11 @@ static int gather_and_mark_locked(struct bi_memory *memory, unsigned char *marks
 }
 
 /*
- * If another thread has the lock, and `blocks` is 0, returns BI_EBUSY. Otherwise idle memory is marked without the
- * lock, and `idle` is read again after that. The other thread may be in a step, which clears `idle` and then reads the
- * mark. If `idle` is still 1, that step sees the mark, and makes the home stream wait for its work. If `idle` is 0,
- * this thread waits for the lock.
+ * Marks private memory under its lock. With `blocks` 0, returns BI_EBUSY if the lock is not free or the home stream
+ * would have to wait. With `blocks` 1, and if another thread has the lock, idle memory is marked without the lock, and
+ * `idle` is read again after that. The other thread may be in a step, which clears `idle` and then reads the mark. If
+ * `idle` is still 1, that step sees the mark, and makes the home stream wait for its work. If `idle` is 0, this thread
+ * waits for the lock.
  */
 static int mark_private(struct bi_memory *memory, int blocks, unsigned char *marks, struct bi_error *err)
 {

@@ -29,8 +29,8 @@ void bi__memory_borrow(struct bi_memory *memory, struct bi_context *context, voi
 void bi__memory_set_release(struct bi_memory *memory, bi_release_fn release, void *data);
 
 /*
- * Marks a new memory as pending. For a producer that named no stream, but made the home stream wait for its work: if
- * the memory is released before this work is complete, it is retired. No other thread may use the memory yet.
+ * Marks a new memory as pending. Called if the producer named no stream, but made the home stream wait for its work: a
+ * memory that is released before this work is complete is then retired. No other thread may use the memory yet.
  */
 void bi__memory_mark_pending(struct bi_memory *memory);
 

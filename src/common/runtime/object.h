@@ -123,7 +123,7 @@ struct bi_context {
 	} pieces; /* list of free pieces of pinned memory (pinned_pieces.h); guarded by pool.lock */
 	struct bi__retired retired;
 	atomic_uint host_uses; /* number of last-use events of this context, and of unrecorded ends of its work on
-				   host memory, without those of borrowed memory (order.c) */
+				   host memory; borrowed memory does not count (order.c) */
 	atomic_ullong waits[BI__WAIT_COUNT]; /* number of waits of calling threads, for each reason */
 	struct bi__report *report; /* guarded by its own locks; NULL without option `profile` */
 	int is_shared; /* 1: in the list of bi_context_shared */
@@ -197,7 +197,7 @@ struct bi__end {
 struct bi__point {
 	uint64_t stream; /* serial of the stream; 0: none, or CUDA's per-thread stream */
 	struct bi__end *end; /* retained; or NULL */
-	uint64_t seen; /* in `reads`: the stream comes after all work up to epoch `seen` - 1; 0: after `written` */
+	uint64_t seen; /* in `reads`: the stream has waited for work up to epoch `seen` - 1; 0: for `written` alone */
 };
 
 /* The most streams whose reads of one private memory are stored (docs/ordering.md, 38.7). */
@@ -243,22 +243,23 @@ struct bi__order {
  * keeps `stream` alive. `memory` is only compared, because the device memory may have been freed.
  */
 struct bi__partner {
-	const struct bi_memory *memory; /* the device memory; NULL: other work on it may end after the copy */
+	const struct bi_memory *memory; /* the device memory; NULL if other work on it may end after the copy */
 	uint64_t epoch; /* epoch of the device memory after the copy was enqueued */
 	struct bi_stream *stream;
 };
 
-/* Guarded by the lock of the pool. */
+/* Links of a pooled memory. The lock of the pool guards them. */
 struct bi__pool_links {
 	struct bi_memory *next; /* next memory of the class */
 	struct bi_memory **link; /* the pointer to this memory in the list of its class */
 	struct bi_memory *older, *newer;
 };
 
-/* Guarded by the lock of the retired list while the memory is in that list. */
+/* State of a retired memory. The lock of the retired list guards it while the memory is in that list. */
 struct bi__retirement {
 	struct bi_memory *next; /* the next newer memory in the list */
-	uintptr_t event; /* the end of all work on the memory. If is_deferred: that of captured host memory, or 0 */
+	uintptr_t event; /* the end of all work on the memory; if is_deferred, the last-use event of captured host
+			    memory, or 0 */
 	bool is_deferred; /* a graph uses the memory, or a stream is captured on which the release must enqueue */
 };
 
@@ -353,13 +354,17 @@ __attribute__((cold, noinline)) int bi__memory_mark_first_export(struct bi_memor
 
 /*
  * Marks the memory as exported. Called before its handle is given out, with no lock held. On success no inline copy of
- * the memory is under way, and none will start. Memory that is marked already, and neither mapped for writing nor
- * copied inline, is only read, so threads that export one memory do not compete for its cache line.
+ * the memory is under way, and none will start. If the memory is marked already, not mapped for writing and not copied
+ * inline, the call only reads the marks, so threads that export one memory do not compete for its cache line.
  *
- * Failures: BI_EBUSY if the memory is mapped for writing; BI_ECAPTURE if the home stream is captured and would have to
- * wait for another stream; the failure of the driver if it refuses that wait. The memory is marked nevertheless. With
- * `blocks` 0, also BI_EBUSY if a thread copies the bytes inline. With `blocks` 0 and private memory, also BI_EBUSY if
- * another thread has the lock or the home stream would have to wait; then nothing is marked.
+ * After these failures the memory is marked nevertheless:
+ *
+ *   - BI_EBUSY: the memory is mapped for writing; or `blocks` is 0, and a thread copies the bytes inline.
+ *   - BI_ECAPTURE: the home stream is captured, and would have to wait for another stream.
+ *   - The failure of the driver, if it refuses that wait, and blocking for the work fails too (19.2).
+ *
+ * After this failure the memory is not marked: BI_EBUSY, because `blocks` is 0, the memory is private, and another
+ * thread has the lock or the home stream would have to wait.
  */
 static inline int bi__memory_mark_exported(struct bi_memory *memory, int blocks, struct bi_error *err)
 {

@@ -76,7 +76,10 @@ static inline int has_only_stream_order_locked(const struct bi_memory *memory)
 	return !order->last_use.context && !order->first_use.count && !order->unrecorded && !order->lost;
 }
 
-/* Returns 1 if, in addition, the memory has no points: a wait for its home stream is a wait for all work. */
+/*
+ * Returns 1 if has_only_stream_order_locked does, and the memory has no points: a wait for its home stream is a wait
+ * for all work.
+ */
 static inline int is_on_home_locked(const struct bi_memory *memory)
 {
 	return has_only_stream_order_locked(memory) && !memory->order.spread;
@@ -318,7 +321,7 @@ static int check_member_locked(struct bi_memory *memory, uint64_t id, struct bi_
 	if (id && memory->order.unrecorded)
 		return bi__fail(err, BI_ECAPTURE,
 				"the end of earlier work is not recorded yet, and cannot be in a graph");
-	/* The call waits for the copy, and the caller may free the bytes before the graph is launched. */
+	/* The call would have to wait for the copy, and the caller may free the bytes before the graph is launched. */
 	if (id && memory->borrowed)
 		return bi__fail(
 			err, BI_ECAPTURE,

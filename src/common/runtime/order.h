@@ -3,8 +3,8 @@
  *
  * A step locks the memories that it works on (a copy one or two, uses up to BI__STEP_MEMORIES), checks them, makes its
  * stream wait for earlier work (begin), enqueues its own work, makes later work wait for that work (end), and unlocks.
- * bi_use_begin and bi_use_end are steps with one of these parts. Functions that end in _locked are called with the lock
- * of each memory held. Streams have no lock.
+ * bi_use_begin is a step that only begins, bi_use_end a step that only ends. Functions that end in _locked are called
+ * with the lock of each memory held. Streams have no lock.
  */
 #ifndef BI_COMMON_RUNTIME_ORDER_H
 #define BI_COMMON_RUNTIME_ORDER_H
@@ -55,10 +55,10 @@ int bi__order_check_capture_locked(struct bi_stream *stream, struct bi_memory *a
 				   struct bi_error *err);
 
 /*
- * Returns BI_EPRODUCER if an event of the first use has failed, or the last-use event has and only events report
- * failures (fails_by_event). Returns BI_EDRIVER if the memory is lost, BI_EFORK if a forked child would have to record
- * the end of work, and BI_ECAPTURE if a capture forbids to record it. After a success, the next calls in the step query
- * nothing until the step has added work.
+ * Returns BI_EPRODUCER if an event of the first use has failed, or if the last-use event has failed in a backend with
+ * fails_by_event. Returns BI_EDRIVER if the memory is lost, BI_EFORK if a forked child would have to record the end of
+ * work, and BI_ECAPTURE if a capture forbids to record it. After a success, the next calls in the step query nothing
+ * until the step has added work.
  */
 int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err);
 
@@ -69,8 +69,8 @@ int bi__order_check_failed_locked(struct bi_memory *memory, struct bi_error *err
 int bi__order_check_mapped(const struct bi_memory *memory, int writes, struct bi_error *err);
 
 /*
- * Makes later work on `stream` wait for all work on the memory, except for memory under row 26. Also fails as
- * bi__order_check_failed_locked does. Blocks the calling thread (`cross`) if the memory is host memory, and the stream
+ * Makes later work on `stream` wait for all work on the memory. Memory under row 26 is not waited for. Fails where
+ * bi__order_check_failed_locked fails. Blocks the calling thread (`cross`) if the memory is host memory, and the stream
  * shares no events with the context of its last-use event or of an event of its first use.
  */
 int bi__order_begin_locked(struct bi_memory *memory, struct bi_stream *stream, struct bi_error *err);
@@ -91,9 +91,9 @@ int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct
 int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err);
 
 /*
- * Checks both memories of a copy for mappings, captures and failed work. Then makes `stream` wait for all work on them;
- * if `from` is private, for the last write to it. `from` may be NULL. If the memories share a home stream, `stream`
- * waits for it once. After a failure nothing may be enqueued.
+ * Checks both memories of a copy for mappings, captures and failed work. Then makes `stream` wait for all work on both.
+ * If `from` is private, `stream` waits only for the last write to it. `from` may be NULL. If the memories share a home
+ * stream, `stream` waits for it once. After a failure nothing may be enqueued.
  */
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,
 				struct bi_error *err);
@@ -115,8 +115,8 @@ int bi__order_end_copy_locked(struct bi_memory *to, struct bi_memory *from, stru
 			      struct bi__fence end, struct bi_error *err);
 
 /*
- * Returns 1 if the end of work is unrecorded, and a capture forbids to record it: one of the two streams would become a
- * part of the capture of the other.
+ * Returns 1 if the end of work is unrecorded, and a capture forbids to record it: the stream of the work or the home
+ * stream is captured, and the other stream would become a part of that capture.
  */
 int bi__order_is_blocked(const struct bi_memory *memory);
 
@@ -180,8 +180,9 @@ struct bi__fence bi__order_take_last_use(struct bi_memory *memory);
 
 /*
  * Counts down context->host_uses for host memory that is not borrowed. Called when a last-use event of `context` is
- * complete, replaced or handed on, and when an end is no longer unrecorded. While the count is above 0, borrowed bytes
- * are not copied inline: they may be bytes of a host memory with pending work (docs/ordering.md, row 36).
+ * complete, replaced or moved to another context, and when an end is no longer unrecorded. While the count is above 0,
+ * borrowed bytes are not copied inline: they may be bytes of a host memory with pending work (docs/ordering.md, row
+ * 36).
  */
 void bi__order_end_host_use(const struct bi_memory *memory, struct bi_context *context);
 

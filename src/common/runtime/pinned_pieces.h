@@ -23,7 +23,7 @@ int bi__pinned_piece_get(struct bi_context *context, struct bi_memory **out, str
  * is complete. If a context of another backend does the work, the piece holds a reference to its own context until
  * then. If a context of the same backend with another native context does the work, the calling thread is blocked until
  * the work is complete (`cross`): references in both directions would keep both contexts open. Only a chunked copy that
- * failed leaves work of the second kind.
+ * failed leaves such work.
  */
 void bi__pinned_piece_give_back(struct bi_memory *memory);
 

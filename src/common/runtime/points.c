@@ -57,8 +57,8 @@ static struct bi__point *find_read_locked(struct bi_memory *memory, uint64_t str
 }
 
 /*
- * Returns the entry of the stream, or a new entry. If there is no room, the new entry takes the place of a stream that
- * has begun a use and not ended it. Returns NULL if there is none, and for stream 0.
+ * Returns the entry of the stream, or a new entry. If all entries are taken, the new entry takes the place of a stream
+ * that has begun a use and not ended it. Returns NULL if there is no such stream, and for stream 0.
  */
 static struct bi__point *take_read_locked(struct bi_memory *memory, uint64_t stream)
 {

@@ -12,8 +12,8 @@
  *    because the next owner has the same home stream and takes over the points (docs/ordering.md, 15.2 and 38.10).
  *
  * Sizes are rounded up to classes: one for all sizes up to 256 bytes, then eight to each power of two. The pool
- * destroys no memory: its caller destroys those that bi__pool_take_oldest returns. In a forked child, the functions
- * find and accept no memory while the lock of a pool of the parent is held.
+ * destroys no memory: its caller destroys the memories that bi__pool_take_oldest returns. In a forked child, the
+ * functions find and accept no memory while the lock of a pool of the parent is held.
  */
 #ifndef BI_COMMON_RUNTIME_POOL_H
 #define BI_COMMON_RUNTIME_POOL_H
@@ -22,7 +22,7 @@
 
 /* Sets the members of a cleared pool that are not 0. */
 void bi__pool_init(struct bi__pool *pool, size_t limit);
-/* The pool must be empty. */
+/* Frees the members of the pool, which must be empty. */
 void bi__pool_finish(struct bi__pool *pool);
 
 /*

@@ -60,7 +60,7 @@ static void lock_report(struct bi__report *report)
 
 /*
  * The process may be forked during this call, and the child uses the report. So the old records are freed after the
- * report has the new ones, and the capacity is never more than the records have room for.
+ * report has the new ones, and the capacity is never more than the number of records that fit into the array.
  */
 static int grow_locked(struct bi__report *report)
 {
@@ -151,7 +151,7 @@ BI__PRINTF(2, 3) static void put(struct text *text, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Writes a JSON string. A name that comes from a driver may have any byte. One that is not UTF-8 becomes U+FFFD. */
+/* Writes a JSON string. A name that comes from a driver may have any byte. A byte that is not UTF-8 becomes U+FFFD. */
 static void put_string(struct text *out, const char *string)
 {
 	const char *end = string + strlen(string);
@@ -182,7 +182,10 @@ static void put_record(struct text *out, const struct bi__record *record)
 		put(out, "%" PRId64 "}", record->nanoseconds);
 }
 
-/* Takes the event out of the first record from *index on that has one, and sets *index. Returns 0 if none has. */
+/*
+ * Finds the first record from *index on that has an event, and sets *index to it. Takes the event out of the record and
+ * returns it, or returns 0 if no record has one.
+ */
 static uintptr_t take_event(struct bi__report *report, size_t *index)
 {
 	uintptr_t event = 0;

@@ -205,9 +205,10 @@ static int has_complete_event(const struct bi_memory *memory)
 }
 
 /*
- * Takes the last-use event of captured host memory, which the context keeps until it closes: the event holds a
- * reference to its own context. Returns 0 if there is none. An event of another native context is released if it is
- * complete, and otherwise stays until is_done finds it complete.
+ * Takes the last-use event of captured host memory. The context keeps this memory until it closes, so the memory must
+ * not hold the reference that a last-use event holds to its context. Returns the event without this reference, or 0 if
+ * there is none. An event of another native context is released if it is complete; otherwise it stays until is_done
+ * finds it complete.
  */
 static uintptr_t take_last_event(struct bi_context *context, struct bi_memory *memory)
 {

@@ -54,7 +54,10 @@ static inline int bi__stream_capture(struct bi_stream *stream, uint64_t *id, str
 	return bi__dispatch_capture(&stream->context->device, &stream->queue, id, err);
 }
 
-/* Returns 1 if the stream is being captured, or a capture forbids its use. Returns 0 if the query fails otherwise. */
+/*
+ * Returns 1 if the stream is being captured, or if a capture forbids its use. Otherwise returns 0, also if the query
+ * fails.
+ */
 int bi__stream_is_captured(struct bi_stream *stream);
 
 /* Returns BI_ECAPTURE if the stream is being captured. `refusal` ends the message, and says which act is refused. */
