@@ -145,8 +145,8 @@ static int check_consumer(struct bi_stream *home, const struct bi__acceptance *c
 }
 
 /*
- * Returns BI_EUNSUPPORTED if bi__order_begin_locked would block: the last use of a host memory is pending, and the
- * stream shares no events with it.
+ * Returns BI_EUNSUPPORTED if bi__order_begin_locked would block: the last use of a host memory is pending, in a context
+ * that shares no events with the stream.
  */
 static int check_last_use_locked(const struct bi_memory *memory, const struct bi_stream *stream)
 {

@@ -33,8 +33,8 @@ static inline int bi__export_home(struct bi_memory *memory, uint32_t wishes, int
 
 /*
  * Makes later work on the memory wait for a consumer's work: for `event`, or if that is 0, for all that is on `stream`
- * now. Keeps no reference to either. After a failure the memory may not wait for the consumer, so the consumer waits
- * itself.
+ * now. Keeps no reference to either. After a failure it is not certain that the memory waits for the consumer, so the
+ * consumer waits itself.
  */
 int bi__exchange_done(struct bi_memory *memory, const struct bi_exchange *self, uint32_t kind, uint64_t stream,
 		      uint64_t event);

@@ -32,7 +32,7 @@ static int check_uses(const struct bi_stream *stream, const struct bi_use *uses,
 	return rc ? rc : bi__dispatch_alive(&stream->context->device, err);
 }
 
-/* The memories of a step, each once, in the order of their addresses, with their access. More take several steps. */
+/* The memories of one step, sorted by address, each once, with their access. More memories need further steps. */
 struct used {
 	size_t count;
 	struct bi_memory *memories[BI__STEP_MEMORIES];
@@ -59,8 +59,8 @@ static void add_use(struct used *used, const struct bi_use *use)
 }
 
 /*
- * Returns 1 if the memory cannot join the step, because it or the memory of the step is host memory. The wait for host
- * memory may block, and other threads may need the other memories before it ends.
+ * Returns 1 if the memory cannot join the step. A host memory has a step of its own: the wait for it may block, and
+ * other threads may need the other memories before the wait ends.
  */
 static int stands_alone(const struct used *used, const struct bi_memory *memory)
 {
@@ -176,7 +176,7 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 	}
 	if (!rc)
 		return bi__order_end_use_locked(memory, access, step, err);
-	/* Nothing orders the caller's work, so it is waited for here. After these two errors the caller has to wait. */
+	/* Nothing orders the caller's work, so this waits. After BI_EPRODUCER and BI_ECAPTURE the caller waits. */
 	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__stream_finish(step->stream, NULL))
 		memory->order.lost = 1;
 	return rc;
@@ -255,9 +255,9 @@ int bi__use_launch(struct bi_stream *stream, const struct bi_use *uses, size_t c
 }
 
 /*
- * Changes the home stream. If the new one cannot wait for the old one, or is in an invalid capture, nothing changes.
- * From now on a consumer may enqueue work on the new home stream without calling the library, so the memory is never
- * idle again.
+ * Changes the home stream. If the new home stream cannot wait for the old one, or is in an invalid capture, nothing
+ * changes. From now on a consumer may enqueue work on the new home stream without calling the library, so the memory is
+ * never idle again.
  */
 static int move_home_locked(struct bi_memory *memory, struct bi_stream *home, struct bi_error *err)
 {
