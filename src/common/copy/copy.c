@@ -116,8 +116,8 @@ int bi_fill(const struct bi_view *view, const void *element, struct bi_stream *s
 }
 
 /*
- * Copies between arrays and the caller's bytes: of a whole array, from or to bytes in C order, or of one element. The
- * bytes are borrowed memory (memory.h) during the call. bi_view_set_element is a fill and borrows nothing.
+ * Copies between arrays and the caller's bytes: a whole array, whose bytes are in C order, or one element. The bytes
+ * are borrowed memory (memory.h) during the call. bi_view_set_element is a fill and borrows nothing.
  */
 
 /*

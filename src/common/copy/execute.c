@@ -28,9 +28,9 @@ static struct bi__move move_of(const struct bi__job *job)
 }
 
 /*
- * Returns the context whose report and whose option `debug` apply: that of the destination, or of the source if three
- * things are true. The source is device memory, the destination belongs to another context than the stream, and the
- * destination is host memory or belongs to another native context than the stream.
+ * Returns the context whose report and whose option `debug` apply. It is the context of the source if the source is
+ * device memory, the destination belongs to another context than the stream, and the destination is host memory or
+ * belongs to another native context than the stream. Otherwise it is the context of the destination.
  */
 static struct bi_context *owner_of(const struct bi__job *job, const struct bi_stream *stream)
 {
@@ -78,7 +78,7 @@ int bi__job_execute_inline(const struct bi__job *job, const struct bi_stream *st
 	return rc;
 }
 
-/* Returns 1 if an event of this move is not complete before all earlier work on the stream is complete (backend.h). */
+/* Returns 1 if an event of this move also stands for all earlier work on the stream (backend.h). */
 static int has_end(const struct bi_stream *stream, const struct bi__move *move)
 {
 	return !stream->context->device.backend->synchronous && !stream->queue.out_of_order &&
@@ -100,7 +100,7 @@ int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct 
 	/* Work that is captured into a graph does not run now, so it is neither recorded nor waited for. */
 	if (capture)
 		is_recorded = waits = 0;
-	/* A report keeps only events of its native context: other events may end before the report is written. */
+	/* A report keeps only events of its native context: other events may be invalid when the report is written. */
 	move.is_timed = is_recorded && bi__same_space(owner, stream->context);
 	gives_end = end && !move.is_timed && has_end(stream, &move);
 	start = is_recorded ? bi__clock_ns() : 0;

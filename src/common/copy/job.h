@@ -1,7 +1,7 @@
 /*
  * A job is a copy or fill in progress. It is checked (copy.c), ordered and enqueued (enqueue.c), and passed to a
- * backend (execute.c). A copy gets a route before (route.c). If one step on one stream is not enough, route.c replaces
- * the copy by several steps: two, or two for each chunk (chunked.c). Each step is a job as well.
+ * backend (execute.c). A copy gets a route after the check (route.c). If one step on one stream is not enough, route.c
+ * replaces the copy by several steps: two, or two for each chunk (chunked.c). Each step is a job as well.
  */
 #ifndef BI_COMMON_COPY_JOB_H
 #define BI_COMMON_COPY_JOB_H
@@ -38,8 +38,8 @@ int bi__job_refuse_stream(const struct bi__job *job, struct bi_error *err);
 /*
  * Passes the job to the backend of the stream, and records it if the report is recording. The caller orders the work
  * (order.h). Under the option `debug`, blocks the calling thread until the job is done (`debug`). `end` is NULL or a
- * cleared fence. If the job moves bytes between device and host memory, the driver may make an event with it. Then *end
- * becomes a fence for all work that is on the stream now.
+ * cleared fence. If the job moves bytes between device and host memory, the driver may make an event of the job. Then
+ * *end becomes a fence for all work that is on the stream now.
  */
 int bi__job_execute(const struct bi__job *job, struct bi_stream *stream, struct bi__fence *end, struct bi_error *err);
 

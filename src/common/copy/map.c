@@ -129,7 +129,10 @@ static int move_copy_locked(struct bi_map *map, int out, struct bi_error *err)
 	return rc ? rc : ended;
 }
 
-/* If the driver refuses, tries again when the home stream is empty: otherwise the bytes written would be lost. */
+/*
+ * Ends the driver's mapping. If the driver refuses, tries again when the home stream is empty, because bytes that the
+ * CPU wrote would be lost otherwise.
+ */
 static int unmap_locked(const struct bi_map *map, struct bi_error *err)
 {
 	struct bi_memory *memory = map->view->memory;

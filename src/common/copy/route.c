@@ -104,8 +104,9 @@ static struct route route_dense_side(const struct bi__job *job)
 }
 
 /*
- * Returns the context that allocates the staging buffers between two contexts that share no events: that of the source,
- * or that of the destination if the CPU can use pinned memory of the source's context only while the memory is mapped.
+ * Returns the context that allocates the staging buffers between two contexts that share no events: the context of the
+ * source. If the CPU can use pinned memory of that context only while the memory is mapped, it is the context of the
+ * destination.
  */
 static struct bi_context *choose_staging(const struct bi__job *job)
 {
@@ -114,7 +115,9 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 	return from->device.backend->move.map ? to : from;
 }
 
-/* Also makes the plan, except for overlapping arrays and for a copy of an array to itself. */
+/*
+ * Chooses the route and makes the plan. A copy between overlapping arrays gets no plan here: its two steps get theirs.
+ */
 static int choose_route(struct bi__job *job, struct route *route, struct bi_error *err)
 {
 	struct bi_memory *to = job->dst;
