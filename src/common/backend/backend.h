@@ -31,8 +31,8 @@ struct bi__block {
 	size_t origin; /* bytes from the start of the handle to the first byte of the block */
 	size_t nbytes; /* without origin */
 	void *host; /* address of the first byte if any code may use it, else NULL */
-	void *private_host; /* NULL, or address of the first byte for the library's own access; outside of the backend
-			       only while no work is pending */
+	void *private_host; /* NULL, or address of the first byte for the library's own access. Code outside of the
+			       backend uses it only while no work is pending */
 	uintptr_t cookie; /* free for use by the backend */
 	int alloc_pending; /* 1: `alloc` and `free` are work on the context stream; other streams must wait for it */
 	int free_follows; /* 1: `free` takes effect after all work that may still use the block */
@@ -61,7 +61,7 @@ struct bi__kernel_launch;
 /* A place is one side of a copy. The offset of the plan counts from the first byte of `block`, or from `host`. */
 struct bi__place {
 	const struct bi__block *block; /* device memory of the executing backend, or NULL */
-	const struct bi__device_state *device; /* device of the block; with has_peers it may not be the executing one */
+	const struct bi__device_state *device; /* device of `block`: the executing device, with has_peers any device */
 	const void *host; /* address of host memory if `block` is NULL; valid until the work is done */
 	int borrowed; /* 1: the calling thread will wait for the event of this work, or for a later one */
 	size_t immediate; /* > 0: `host` has this many bytes, which must be read before the call returns */

@@ -17,7 +17,7 @@
 
 int bi__dispatch_refuse_child(const struct bi__device *device, struct bi_error *err);
 
-/* Returns 0 if the device was opened before this process was forked, unless its backend is synchronous; else 1. */
+/* Returns 1 if the backend is synchronous or this process opened the device, 0 in a child that was forked later. */
 static inline int bi__dispatch_is_alive(const struct bi__device *device)
 {
 	return device->backend->synchronous || device->fork_generation == bi__fork_generation;
@@ -110,7 +110,7 @@ int bi__dispatch_locate(enum bi__handle_of of, uint32_t kind, uintptr_t handle, 
 
 int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue, struct bi_error *err);
 int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue);
-/* Counts a call that may have enqueued work, after it. Follow, wait, copy, map, unmap and launch do it themselves. */
+/* Called after a call that may have enqueued work. Follow, wait, copy, map, unmap and launch call it themselves. */
 void bi__dispatch_count_enqueued(const struct bi__device *device, struct bi__queue *queue);
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
 			struct bi_error *err);

@@ -34,7 +34,7 @@ struct bi__kernel {
 	size_t most_along[3]; /* items of a group along x, y, z */
 	int64_t most_groups[3]; /* groups along x, y, z; 0: no limit */
 	size_t most_local; /* bytes of local memory in all arguments; read only if the kernel has such parameters */
-	size_t local_step; /* an argument takes a multiple of so many bytes of most_local */
+	size_t local_step; /* each argument takes a multiple of this many bytes of most_local */
 	int threads; /* most items of a group if the caller names no size; the last groups may reach beyond the grid;
 			0: the backend chooses the size */
 };
@@ -77,7 +77,7 @@ static inline unsigned bi__kernel_parameters(const struct bi_parameter *table)
 	return count;
 }
 
-/* Sets the parameters of a kernel to a copy of those of the function. */
+/* Sets the parameters of a kernel to a copy of the function's parameters. */
 static inline int bi__kernel_copy_parameters(struct bi__kernel *out, const struct bi_host_kernel *function,
 					     struct bi_error *err)
 {

@@ -27,8 +27,9 @@ struct bi__scope *bi__scope_current(void);
 void bi__scope_set_current(struct bi__scope *scope);
 
 /*
- * bi__scope_note notes the capture of a queue in the innermost scope, if there is one with space. bi__scope_recall
- * returns 1 and sets *id if the capture was noted there, else 0. `queue` is the member `state` of the queue.
+ * bi__scope_note notes the capture of a queue in the innermost scope, if there is a scope and it has space.
+ * bi__scope_recall returns 1 and sets *id if the capture was noted there, else 0. `queue` is the member `state` of the
+ * queue.
  */
 void bi__scope_note(const void *queue, uint64_t id);
 int bi__scope_recall(const void *queue, uint64_t *id);
