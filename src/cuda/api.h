@@ -108,13 +108,14 @@ struct bi__cu_api {
 };
 
 /*
- * The functions of the driver. They may be called after bi__cu_open has succeeded, as it has for each opened device.
- * Optional functions that the driver lacks are NULL.
+ * The functions of the driver. They may be called after bi__cu_open has succeeded. Opening a device calls bi__cu_open
+ * first. Optional functions that the driver lacks are NULL.
  */
 extern const struct bi__cu_api *const bi__cu;
 
 /*
- * Opens the library and initialises the driver, unless an earlier call has. After a failure, the next call tries again.
+ * Opens the library and initialises the driver, unless an earlier call has succeeded. After a failure, the next call
+ * tries again.
  */
 int bi__cu_open(struct bi_error *err);
 

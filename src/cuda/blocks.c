@@ -16,7 +16,10 @@ static int is_elsewhere(const struct bi__cuda_job *job, const struct bi__place *
 	return place->device && ((const struct bi__cuda *)place->device->state)->shared != job->queue->cuda->shared;
 }
 
-/* Returns true for memory of another CUcontext, unless it has a host address: every context can address such memory. */
+/*
+ * Returns true for memory of another CUcontext that has no host address. Every context can address memory with a host
+ * address.
+ */
 static int is_foreign(const struct bi__cuda_job *job, const struct bi__place *place)
 {
 	return is_elsewhere(job, place) && !place->block->host;

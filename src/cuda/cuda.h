@@ -6,8 +6,9 @@
  * restores the calling thread's stack of contexts and its capture mode before it returns.
  *
  * Threads: several threads may call any function at the same time, unless a comment excludes that. A thread may wait
- * for the device under a lock of this backend in bi__cuda_open_shared, in a copy, fill or launch that repeats a step
- * that failed there, in take_back_chunks_locked, and if the driver has no room for more commands.
+ * for the device under a lock of this backend in four cases: in bi__cuda_open_shared; in a copy or fill that loads the
+ * kernels or allocates the chunks, because bi__cuda_open_shared has failed to; in take_back_chunks_locked; and if the
+ * driver accepts no more commands until some have ended.
  *
  * CUDA calls the host functions of pageable.c on a thread of its own. A host function does not call the driver, and
  * takes no lock that another thread holds during a call of the driver.
@@ -59,7 +60,7 @@ struct bi__cuda_event {
 	} read;
 };
 
-/* Bytes of a chunk that is no pair, and number of such chunks in a CUcontext. */
+/* Bytes of a single chunk (a chunk that is no pair), and number of single chunks in a CUcontext. */
 #define BI__CUDA_CHUNK ((size_t)1 << 20)
 #define BI__CUDA_CHUNKS 8
 
@@ -68,8 +69,8 @@ struct bi__cuda_event {
 #define BI__CUDA_SLOTS 64
 
 /*
- * A copy of more than BI__CUDA_BUFFER bytes uses a pair if one is free: number of pairs in a CUcontext, and bytes of
- * each of the two buffers of a pair. From 2 MiB on the engine may use several threads.
+ * Number of pairs in a CUcontext, and bytes of each of the two buffers of a pair. A copy of more than BI__CUDA_BUFFER
+ * bytes uses a pair if one is free. A buffer has 2 MiB, because the engine may use several threads from this size on.
  */
 #define BI__CUDA_PAIRS 2
 #define BI__CUDA_BUFFER ((size_t)2 << 20)
@@ -78,10 +79,12 @@ struct bi__cuda_event {
 /* A staging buffer of pinned memory through which pageable memory is copied, or a pair of such buffers. */
 struct bi__cuda_chunk {
 	bi__cu_event used; /* recorded on the queue after the chunk's last use; NULL: not made yet */
-	uint64_t queue; /* serial of the queue of the last use; 0: not used yet, or that use was not recorded */
+	uint64_t queue; /* serial of the queue of the last use; 0: not used yet, or the end of the last use was not
+			   recorded */
 	uint64_t last_use; /* number of the chunk's last use; a lower number is an older use */
-	int is_unavailable; /* 1: a thread is enqueuing a copy through the pair, the pair has no stream, or the driver
-			       has refused to record the end of the last use and to wait for it */
+	int is_unavailable; /* 1 in three cases: a thread is enqueuing a copy through the pair; the pair has no stream;
+			       the driver has refused to record the end of the last use, and no wait for it has
+			       succeeded */
 	bi__cu_stream stream; /* pair: runs the host functions */
 	bi__cu_event passed[2]; /* pair: one for each buffer, recorded after it is filled and after it is emptied */
 };
@@ -107,7 +110,7 @@ struct bi__cuda_kernels {
 
 /*
  * State that the opened devices with one CUcontext share. Loading kernels may wait for work of the device, so they are
- * loaded when the first of the devices is opened. They are unloaded when the last is closed.
+ * loaded when the first of these devices is opened. They are unloaded when the last of these devices is closed.
  *
  * Events belong to this state and not to one opened device: a memory of one device may hold an event that a stream of
  * another device recorded, and that other device may be closed first.
@@ -119,15 +122,16 @@ struct bi__cuda_shared {
 	unsigned users;
 	atomic_int is_reset; /* 1: other code has destroyed the context, so its handles must not be used */
 	pthread_mutex_t queues_lock; /* guards `queues`; taken before `lock` */
-	struct bi__cuda_queue *queues; /* those that are open */
+	struct bi__cuda_queue *queues; /* the open queues */
 	atomic_ullong serials; /* the highest serial that a queue was given */
 	struct bi__cuda_kernels kernels;
 	struct bi__cuda_pageable pageable;
 
 	pthread_mutex_t lock; /* guards the members below, and bi__cuda_queue.used */
 	struct bi__cuda_event *free_events; /* unused events without timing, which take_event reuses */
-	struct bi__cuda_event *uses; /* events behind the kernels of closed and per-thread streams, and behind uses of
-					chunks whose end was not recorded; the last close waits for them */
+	struct bi__cuda_event *uses; /* events for which the last close waits: recorded after the kernels of per-thread
+					and of closed streams, and after uses of chunks whose own event was not recorded
+					*/
 };
 
 /* The state of an opened device: bi__device_state.state. */
@@ -154,8 +158,8 @@ struct bi__cuda_queue {
 	int is_own; /* 1: created by this library; 0: wrapped */
 	uint64_t serial; /* number of the stream: not 0, unique in this CUcontext */
 	struct bi__cuda_queue *next; /* in bi__cuda_shared.queues */
-	atomic_int is_used; /* 1: kernels were enqueued on this own stream, or the last use of a chunk was not recorded.
-			       The close records the end of this work */
+	atomic_int is_used; /* 1: kernels were enqueued on this own stream, or the end of a chunk's last use was not
+			       recorded. The close records the end of this work */
 	struct bi__cuda_event *used; /* wrapped stream, or a stream that is being closed: an event behind its kernels;
 					NULL: none; guarded by bi__cuda_shared.lock */
 };
@@ -176,8 +180,8 @@ enum bi__cuda_source {
 };
 
 /*
- * Returns true for host memory that is known to be pinned or registered. Memory that was wrapped without a check is
- * not. The driver's copies between two such blocks block the calling thread.
+ * Returns true for host memory that is known to be pinned or registered, and false for memory that was wrapped without
+ * a check. The driver's copy between two blocks of pinned or registered memory blocks the calling thread.
  */
 static inline int bi__cuda_is_of_host(const struct bi__block *block)
 {
@@ -213,7 +217,7 @@ int bi__cuda_timing_start(struct bi__cuda_queue *queue, struct bi__cuda_event **
 
 /*
  * Enqueues a copy of `nbytes` bytes, at most BI__CUDA_SLOT, to a slot. bi__cuda_poll copies the bytes to `dst` when it
- * finds *out complete. *out is NULL if no slot is free. The context must be current.
+ * finds *out complete. If no slot is free, enqueues nothing and sets *out to NULL. The context must be current.
  */
 int bi__cuda_read(struct bi__cuda_queue *queue, void *dst, bi__cu_pointer src, size_t nbytes,
 		  struct bi__cuda_event **out, struct bi_error *err);
@@ -231,8 +235,8 @@ int bi__cuda_refuse_capture(const struct bi__cuda_queue *queue, const char *what
 
 /*
  * Must be called after kernels were enqueued on the queue. The last close, and the release of a program, then wait for
- * these kernels before they unload code, unless the kernels were captured. For a wrapped stream the event is recorded
- * now, because its handle may be invalid when the queue is closed. The context must be current.
+ * these kernels before they unload code, unless the kernels were captured. For a wrapped stream this call records an
+ * event, because the handle of the stream may be invalid when the queue is closed. The context must be current.
  */
 void bi__cuda_use(struct bi__cuda_queue *queue);
 
@@ -265,7 +269,7 @@ int bi__cuda_wait_for_kernels(struct bi__cuda_shared *shared);
 /* The context must be current, in a relaxed scope. */
 int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err);
 
-/* The pool of the device memory. The context must be current; for the close, it may also have been reset. */
+/* The pool of the device memory. The context must be current; for bi__cuda_close_pool, it may also have been reset. */
 void bi__cuda_open_pool(struct bi__cuda *cuda);
 void bi__cuda_close_pool(struct bi__cuda *cuda);
 
@@ -275,9 +279,10 @@ void bi__cuda_close_pool(struct bi__cuda *cuda);
 void bi__cuda_destroy_events(struct bi__cuda_shared *shared);
 
 /*
- * bi__cuda_open_shared finds or makes cuda->shared. If the kernels cannot be loaded or the chunks not be made, it
- * succeeds; the first use tries again and returns the error. The last bi__cuda_close_shared waits for the work that
- * uses the kernels. The context must be current; for the close, in a relaxed scope, or reset.
+ * bi__cuda_open_shared finds or makes cuda->shared. It succeeds even if the kernels cannot be loaded or the pinned
+ * memory cannot be allocated: the first use tries again, and returns the error. A pair without a stream is never used.
+ * The last bi__cuda_close_shared waits for the work that uses the kernels. The context must be current; for the close,
+ * it must be current in a relaxed scope, or have been reset.
  */
 int bi__cuda_open_shared(struct bi__cuda *cuda, struct bi_error *err);
 void bi__cuda_close_shared(struct bi__cuda *cuda);
@@ -292,7 +297,10 @@ int bi__cuda_launch(struct bi__cuda_queue *queue, struct bi__launches *launches,
  */
 int bi__cuda_is_reset(struct bi__cuda_shared *shared);
 
-/* Returns BI_EDRIVER if the context was reset. Its handle is no proof, because a new context may have the same. */
+/*
+ * Returns BI_EDRIVER if the context was reset. The handle does not show that, because a new context may have the same
+ * handle.
+ */
 int bi__cuda_refuse_reset(struct bi__cuda *cuda, struct bi_error *err);
 
 /* The arguments of a copy or fill. The context must be current while the job is used. */
@@ -369,8 +377,9 @@ int bi__cuda_copy_by_host(bi__cu_stream stream, void *dst, const void *src, size
 /*
  * bi__cuda_make_chunks allocates the pinned memory and makes the streams of the pairs. It is called when the first
  * device of a CUcontext is opened, because the driver may wait for work of the device in these calls.
- * bi__cuda_free_chunks waits for each last use whose end was recorded, and for the host functions of the other pairs.
- * The context must be current; to free, in a relaxed scope. No other thread may use the chunks.
+ * bi__cuda_free_chunks waits for the end of each chunk's last use if that end was recorded. For a pair whose end was
+ * not recorded, it waits for the host functions. The context must be current; to free, in a relaxed scope. No other
+ * thread may use the chunks.
  */
 int bi__cuda_make_chunks(struct bi__cuda_pageable *pageable);
 void bi__cuda_free_chunks(struct bi__cuda_pageable *pageable);

@@ -377,7 +377,7 @@ static void add_use(struct bi__cuda_event *event)
 
 /*
  * Records queue->used behind all kernels on the queue. bi__cuda_shared.lock is not held, because the driver may wait if
- * the stream has no room for commands. The context must be current.
+ * the stream is full of commands. The context must be current.
  */
 static int record_use(struct bi__cuda_queue *queue)
 {
@@ -389,7 +389,10 @@ static int record_use(struct bi__cuda_queue *queue)
 	event = queue->used;
 	pthread_mutex_unlock(&shared->lock);
 	if (!event) {
-		/* Other threads wait for queue->used. Before, the event may have been recorded in a capture. */
+		/*
+		 * The event is recorded before other threads can find it in queue->used and wait for it: its earlier
+		 * record may belong to a capture.
+		 */
 		rc = record_event(queue, &first, NULL);
 		if (rc)
 			return rc;
@@ -405,7 +408,7 @@ static int record_use(struct bi__cuda_queue *queue)
 	return bi__cu_check(bi__cu->EventRecord(event->handle, queue->stream), "", NULL);
 }
 
-/* Each use has an event, because the handle of a per-thread stream names another stream on each thread. */
+/* Each use has an event of its own, because the handle of a per-thread stream names another stream on each thread. */
 static int record_use_of_thread(struct bi__cuda_queue *queue)
 {
 	struct bi__cuda_event *event;
@@ -439,7 +442,10 @@ void bi__cuda_use(struct bi__cuda_queue *queue)
 		bi__cuda_drain(queue->stream);
 }
 
-/* Records the end of all work if queue->is_used is set, unless the stream is empty or captured. */
+/*
+ * If queue->is_used is set, records the end of all work on the stream. Records nothing on a stream that is empty or
+ * captured. If the driver refuses twice, waits until the stream is empty.
+ */
 static void record_end(struct bi__cuda_queue *queue)
 {
 	uint64_t id;
@@ -467,8 +473,8 @@ static void leave_list(struct bi__cuda_queue *queue, int is_reset)
 }
 
 /*
- * Does not use the handle of a wrapped stream, which its owner may have destroyed, unless is_used is set: then the end
- * of a chunk's last use has to be recorded.
+ * The handle of a wrapped stream is not used, because the owner may have destroyed the stream. The exception is a
+ * stream with is_used, because the end of a chunk's last use has to be recorded.
  */
 int bi__cuda_stream_close(struct bi__queue *queue)
 {
@@ -490,9 +496,9 @@ int bi__cuda_stream_close(struct bi__queue *queue)
 }
 
 /*
- * Makes the waiter wait for the kernels in shared->uses. bi__cuda_shared.lock is not held during the waits, because the
- * driver may wait if the stream has no room for commands. Meanwhile the events are not in the list, so that no thread
- * reuses them. shared->queues_lock is held.
+ * Makes the waiter wait for the kernels in shared->uses. bi__cuda_shared.lock is not held while the waits are enqueued,
+ * because the driver may wait if the stream is full of commands. Meanwhile the events are not in the list, so that no
+ * thread reuses them. shared->queues_lock is held.
  */
 static int follow_uses(bi__cu_stream waiter, struct bi__cuda_shared *shared)
 {

@@ -103,8 +103,8 @@ static struct bi__cuda_shared *make_shared_locked(bi__cu_context context, unsign
 }
 
 /*
- * The first opened device of the CUcontext loads the kernels and allocates the chunks; others wait for it. Tries each
- * twice, because a call may return the failure of earlier work.
+ * The first opened device of the CUcontext loads the kernels and allocates the chunks; others wait for it. Each of the
+ * two is tried twice, because a call may return the failure of earlier work.
  */
 static void prepare_shared(struct bi__cuda *cuda)
 {

@@ -26,9 +26,9 @@ static void set_threshold(const struct bi__cuda *cuda, uint64_t nbytes)
 }
 
 /*
- * Opens a pool that keeps freed memory at a synchronisation, unless the caller gave BI_POOL_NONE. The default pool of
- * the driver gives it back to the system at each synchronisation. bi__cuda_drop_caches makes this pool give it back,
- * and so does check_free if managed memory does not fit. Without a pool, memory is allocated and freed outside of
+ * Opens a pool of the driver. The pool keeps freed memory at a synchronisation, and gives it back to the system in
+ * bi__cuda_drop_caches, and in check_free if managed memory does not fit. With BI_POOL_NONE it gives freed memory back
+ * at each synchronisation, as the driver's default pool does. Without a pool, memory is allocated and freed outside of
  * stream order.
  */
 void bi__cuda_open_pool(struct bi__cuda *cuda)

@@ -85,8 +85,8 @@ static int choose_arch(int capability, int *best, struct bi_error *err)
 }
 
 /*
- * Reads a text or code whose size the first function gives. Returns the code of the compiler's failure, or 0. *out is
- * NULL after a failure, without memory, and if the size is 0.
+ * Reads the text or the code that `get` gives; `size` gives its size. Returns the code of the compiler's failure, or 0.
+ * *out is NULL after a failure, if there is no memory, and if the size is 0.
  */
 static int read_result(nvrtc_program program, int (*size)(nvrtc_program, size_t *), int (*get)(nvrtc_program, char *),
 		       char **out)

@@ -7,10 +7,10 @@
  * free: a chunk of two buffers, with a stream for the host functions. The device copies one buffer while the CPU copies
  * the other.
  *
- * A chunk is reused after its last use. A queue first looks for a chunk whose last user is the queue itself, because
- * the order of the queue protects this chunk, then for a chunk that no work uses. It waits for a chunk of another queue
- * only if it finds none, because that queue may be waiting for work of this queue. It never waits for a pair of another
- * queue.
+ * A chunk is reused after its last use. A queue takes a chunk that it used last itself, because its own order protects
+ * this chunk. If there is none, it takes a chunk that no work uses. If there is none either, the queue waits for the
+ * chunk whose last use is the oldest. This comes last, because the queue of that use may be waiting for work of this
+ * queue. A queue never waits for a pair of another queue.
  */
 #include "cuda/cuda.h"
 
@@ -235,8 +235,8 @@ static void await_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chu
 
 /*
  * Marks the end of a use of the chunk and unlocks bi__cuda_pageable.lock. Must also be called if enqueuing failed,
- * because commands that were enqueued before use the chunk. A driver may return the failure of earlier work, so the end
- * is recorded again after a failure. If the driver refuses twice, the calling thread waits for the end.
+ * because the commands that were enqueued before the failure use the chunk. A driver may return the failure of earlier
+ * work, so a failed record is tried once more. If the driver refuses twice, the calling thread waits for the end.
  */
 static int end_chunk(struct bi__cuda_queue *queue, struct bi__cuda_chunk *chunk, struct bi_error *err)
 {

@@ -32,7 +32,7 @@ static int query_pointer(bi__cu_pointer pointer, unsigned count, struct facts *f
 	return bi__cu_check(query_facts(pointer, count, facts), "cuPointerGetAttributes", err);
 }
 
-/* A driver may require a current context. If it refuses the query, the call is repeated with one. */
+/* A driver may require a current context. If it refuses the query, the query is repeated with cuda->context current. */
 static int query_in_context(const struct bi__cuda *cuda, bi__cu_pointer pointer, struct facts *facts,
 			    struct bi_error *err)
 {
@@ -56,9 +56,9 @@ static int is_within(bi__cu_pointer at, size_t nbytes, bi__cu_pointer start, siz
 }
 
 /*
- * All bytes must be in the range that the driver reports, in addresses of the CPU or of the device. If it reports none,
- * the last byte must have a type, and a device address nbytes - 1 after that of the first. Memory without a type is
- * pageable, although some devices have an address for it.
+ * All bytes must be in the range that the driver reports, in addresses of the CPU or of the device. If the driver
+ * reports no range, the last byte must have a type, and its device address must be nbytes - 1 above that of the first
+ * byte. Memory without a type is pageable, although some devices have an address for it.
  */
 int bi__cuda_reach(const void *host, size_t nbytes, bi__cu_pointer *device, struct bi_error *err)
 {
@@ -197,7 +197,7 @@ static int is_one_range(const struct last *last, const struct facts *facts)
 }
 
 /*
- * Checks that the bytes are mapped. Enters the context only if the attributes do not settle that without it: some
+ * Checks that the bytes are mapped. Examines the attributes first. If they are not enough, enters the context: some
  * drivers report ranges only while the context is current.
  */
 static int check_range(const struct bi__cuda *cuda, bi__cu_pointer pointer, size_t nbytes, const struct facts *facts,

@@ -152,7 +152,8 @@ static int read_bytes(const char *at, unsigned char *bytes, size_t nbytes)
 
 /*
  * Takes the parameters from ".b8 bi_parameters_NAME[BYTES] = {1, 2, ...}". Without it, out->parameters stays NULL. The
- * text is not trusted: the last entry of the table, and no other one, must be an end. bi_kernel_get checks the others.
+ * text is not trusted: the last entry of the table, and no other one, must be an end. bi_kernel_get checks the other
+ * entries.
  */
 static int read_table(const char *ptx, const char *name, struct bi__kernel *out, struct bi_error *err)
 {

@@ -20,7 +20,7 @@ static bi__cu_result query_context_once(const struct bi__cuda *cuda, bi__cu_stre
 	return code;
 }
 
-/* A driver may require a current context. If it refuses the query, the call is repeated with one. */
+/* A driver may require a current context. If it refuses the query, the query is repeated with cuda->context current. */
 static int query_context(const struct bi__cuda *cuda, bi__cu_stream stream, bi__cu_context *out, struct bi_error *err)
 {
 	bi__cu_result code = query_context_once(cuda, stream, out);
@@ -46,7 +46,7 @@ static int check_stream(struct bi__cuda *cuda, bi__cu_stream stream, struct bi_e
 	bi__cu_context context = NULL;
 	int rc = bi__cuda_refuse_reset(cuda, err);
 
-	/* A default stream is that of the current context, so there is nothing to compare. */
+	/* The handle of a default stream belongs to no context: it means the stream of the current context. */
 	if (rc || stream == BI__CU_STREAM_LEGACY || stream == BI__CU_STREAM_PER_THREAD)
 		return rc;
 	rc = query_context(cuda, stream, &context, err);
