@@ -130,8 +130,8 @@ struct bi__cuda_shared {
 	pthread_mutex_t lock; /* guards the members below, and bi__cuda_queue.used */
 	struct bi__cuda_event *free_events; /* unused events without timing, which take_event reuses */
 	struct bi__cuda_event *uses; /* events for which the last close waits: recorded after the kernels of per-thread
-					and of closed streams, and after uses of chunks whose own event was not recorded
-					*/
+					and of closed streams, and after uses of chunks whose own event was not
+					recorded */
 };
 
 /* The state of an opened device: bi__device_state.state. */

@@ -178,7 +178,7 @@ static int find_bytes(const struct import *import, struct bi_layout *layout, str
 }
 
 /*
- * Wraps the memory. Device memory is pending, unless the caller orders all work: without producer_stream, the producer
+ * Wraps the memory. Device memory is pending, unless the caller orders all work. Without producer_stream, the producer
  * has made the context stream wait for its work (docs/ordering.md, 33.1).
  */
 static int import_foreign(const struct import *import, struct bi_view **out, struct bi_error *err)

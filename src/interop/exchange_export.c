@@ -67,7 +67,7 @@ static inline void put_place(const struct bi_view *view, struct bi_exchange *out
 }
 
 /*
- * Sets all members except for version, struct_size, descr and those of order. Sets each of them, so the struct need not
+ * Sets every member except for version, struct_size, descr and the members that put_order sets. So the struct need not
  * be cleared first.
  */
 static inline void put_array(const struct bi_view *view, struct bi__type_words words, uint32_t wishes,
@@ -85,7 +85,9 @@ static inline void put_array(const struct bi_view *view, struct bi__type_words w
 	out->owner = wishes & BI_ACQUIRE_BORROW ? (void *)(uintptr_t)view : bi__view_retain_const(view);
 }
 
-/* Sets the members that describe the order of work. `home` is the stream on which work is pending, or NULL. */
+/*
+ * Sets the members that describe the order of work. `home` is the home stream if work is pending on it, or else NULL.
+ */
 static inline void put_order(const struct bi_stream *home, struct bi_exchange *out)
 {
 	out->order_kind = (uint8_t)(home ? home->queue.kind : BI_ORDER_NONE);
@@ -155,8 +157,9 @@ static __attribute__((noinline)) int export_any(const struct bi_view *view, uint
 }
 
 /*
- * Returns 1 if the memory was exported before, and a further export needs no lock, no wait and no driver call. Then
- * sets *home to the stream on which work is pending, or to NULL.
+ * Returns 1 if the memory was exported before, and a further export needs no lock, no wait and no driver call.
+ * Otherwise returns 0. If the result is 1 and work is pending, *home becomes the home stream. In all other cases *home
+ * becomes NULL.
  */
 static inline int is_ready(const struct bi_memory *memory, struct bi_stream **home)
 {

@@ -269,7 +269,10 @@ static int import_own(const struct bi_exchange *exchange, struct incoming *incom
 	return bi_view_create(memory, &incoming->layout, flags, out, err);
 }
 
-/* Each context of CUDA has a stream 1, and host memory does not name a context. No queue of OpenCL is at address 1. */
+/*
+ * Refuses stream 1 for host memory: each CUDA context has a stream 1, and host memory names no context. No OpenCL queue
+ * has the handle 1, so the kind of order does not matter.
+ */
 static int check_default_stream(const struct bi_exchange *exchange, struct bi_error *err)
 {
 	if (exchange->handle_kind != BI_HANDLE_HOST || !exchange->order_kind || exchange->stream != 1)

@@ -6,8 +6,9 @@
 #include "common/view/view.h"
 
 /*
- * Makes a view of foreign memory as bi__view_wrap does. Also accepts memory with neither handle nor bytes, for which no
- * driver is called. If `rule` is not NULL, the message ends with it when wrapping fails with BI_EINVAL or BI_EBOUNDS.
+ * Makes a view of foreign memory as bi__view_wrap does. Memory without a handle and without bytes is accepted too, and
+ * no driver is called for it. If `rule` is not NULL, the message ends with it when wrapping fails with BI_EINVAL or
+ * BI_EBOUNDS.
  */
 int bi__place_view(struct bi_context *context, const struct bi__wrapping *wrapping, const char *rule,
 		   struct bi_view **out, struct bi_error *err);

@@ -106,16 +106,17 @@ struct pair {
 	int64_t steps[2]; /* units from element to element in the source, without the sign */
 	int64_t extents[2], more[2]; /* of a tile, as in struct bi__tile */
 	int64_t n; /* units of a word */
-	int64_t slack[2]; /* the most units from a sector (two words) to a run (0), from a word to a line (1) */
+	int64_t slack[2]; /* the most units from the start of a sector (two words) to the start of a run (0), and from
+			     the start of a word to the start of a line (1) */
 	int y; /* number of the axis y of the copy; 0: y has a single element */
 	int line; /* lines are along x (0) or y (1) */
 	int is_one_line, is_one_run;
 };
 
 /*
- * Chooses y and the axis of the lines. If the source has a smaller step along another axis than along x, not counting
- * steps of 0, y is the axis of the smallest step, and lines are along y. Otherwise lines are along x, and y is the next
- * axis.
+ * Chooses y and the axis of the lines. Steps of 0 do not count here. If the source has a smaller step along another
+ * axis than along x, y is the axis of the smallest step, and lines are along y. Otherwise lines are along x, and y is
+ * the next axis.
  */
 static void choose_axes(const struct bi__launches *launches, struct pair *pair)
 {
@@ -192,8 +193,8 @@ static int64_t line_length(const struct pair *pair)
 }
 
 /*
- * Returns the units from line to line in shared memory. The number is congruent to the step in the source, modulo the
- * units of a word. An odd number of words spreads the lines over the banks.
+ * Returns the units from line to line in shared memory. The number is congruent to the step from line to line in the
+ * source, modulo the units of a word. An odd number of words spreads the lines over the banks.
  */
 static int64_t line_pitch(const struct pair *pair)
 {
@@ -335,7 +336,7 @@ static void start_tiles(struct bi__launches *launches, int64_t size)
 		return;
 	launches->family = BI__KERNEL_tile;
 	set_tile(&launches->arguments.tile, &pair);
-	/* The axes between x and y make room for the tiles along y. */
+	/* The axes between x and y move outwards by one, because axis 1 becomes the tiles along y. */
 	between = (size_t)(pair.y ? pair.y : launches->ndim++) - 1;
 	memmove(axes + 2, axes + 1, between * sizeof(*axes));
 	for (int i = 0; i < 2; i++)
@@ -357,8 +358,8 @@ void bi__launches_copy(struct bi__launches *launches, const struct bi__plan *pla
 }
 
 /*
- * Returns the bytes after which a boundary between items is again a boundary between units, or 0 if the item buffer of
- * the kernel is shorter.
+ * Returns the least common multiple of the bytes of an item and of a unit. Returns 0 if the item buffer of the kernel
+ * is shorter.
  */
 static size_t common_period(size_t item, uint64_t unit)
 {
@@ -435,7 +436,10 @@ static void take_axes(struct bi__launches *launches, struct bi__nest *nest)
 	launches->is_done = 1;
 }
 
-/* Returns true if the distances from the first to the last position of all axes, without signs, add up to 31 bits. */
+/*
+ * Returns true if the distances from the first to the last position of each axis, without signs, add up to a number of
+ * 31 bits.
+ */
 static int fits_31_bits(const uint32_t *shape, const int64_t *steps, uint32_t ndim)
 {
 	uint64_t left = INT32_MAX;

@@ -5,8 +5,9 @@
  * strided32, strided64   units from any place to any place, with offsets of 32 or 64 bits
  * fill                   the units of one item, which is part of the arguments, to any place
  * tile                   two axes, x and y, in tiles. The source is nearly dense along x or y. A group reads the lines
- * of a tile into shared memory. Then it writes the runs of the destination, which are along x. Accesses have 16 bytes,
- * except at the ends of lines and runs; a destination with gaps along x is written in units
+ *                        of a tile into shared memory. Then it writes the runs of the destination, which are along x.
+ *                        Accesses have 16 bytes, except at the ends of lines and runs. A destination with gaps along x
+ *                        is written in units
  *
  * A unit is 1, 2, 4, 8 or 16 bytes, whatever the element type is. Positions and steps are counted in units. Unit
  * numbers and extents fit in 31 bits, so that a division by an extent can be done by a multiplication. A thread reads
@@ -101,9 +102,9 @@
  * read. In shared memory, lines are `pitch` units apart. The remainders of `pitch` and src_line modulo the units of a
  * word are equal, so a word of the source is a word in shared memory.
  *
- * The destination of a tile is written in runs. Each y has a run, or all have one run (is_one_run).
- * If dst_step is not 1, runs are written in units. Otherwise they are written in words: a word of the destination is
- * written by the tile that has its first unit. For this purpose a tile reads more[] elements of the next tile.
+ * The destination of a tile is written in runs. Each y has a run, or all have one run (is_one_run). If dst_step is not
+ * 1, runs are written in units. Otherwise they are written in words: a word of the destination is written by the tile
+ * that has its first unit. For this purpose a tile reads more[] elements of the next tile.
  */
 #define BI__TILE_STRUCT \
 	struct bi__tile { \
@@ -205,6 +206,7 @@
  *
  * before, after   units before and behind a line that may be read, because other tiles have elements there
  * low             the lowest unit of the first line, counted from the element with x = y = 0; negative if a step is
+ *                 negative
  * run, loaded     units of a run of this tile, without and with the elements of the next tile
  * follows         1: the tile continues runs of the tile before it
  */
