@@ -2,8 +2,9 @@
 #include "common/engine/parts.h"
 
 /*
- * Returns a number of units: along the axis, each chunk but the last has a multiple of it. Along the last axis, so many
- * units fill whole cache lines if they are adjacent.
+ * Returns a number of units. Along the axis, each chunk but the last has a multiple of this number. Along `cross`, so
+ * many units have about BI__PANEL bytes. Along the last axis, so many units fill whole cache lines if they are
+ * adjacent. Along any other axis the number is 1.
  */
 static int64_t units_per_cut(const struct bi__plan *plan, int axis)
 {

@@ -80,17 +80,19 @@ static void move_units(const struct lines *lines, unsigned char *dst, const unsi
 #define AHEAD 4096
 
 /*
- * Units of at least ALWAYS_DIRECT bytes are passed to the writer one by one. Units of at least DIRECT_UNIT bytes are so
- * too, if the source has a step along x, and the two inner loops move enough bytes for prefetching. Shorter units are
- * collected in the writer's buffer, because a call for each of them would cost more.
+ * Units of at least ALWAYS_DIRECT bytes are passed to the writer one by one. Units of at least DIRECT_UNIT bytes are
+ * passed one by one if the source has a step along x, and the two inner loops move DIRECT_BYTES or more, which is
+ * enough for prefetching. All other units are collected in the writer's buffer, because a call for each of them would
+ * cost more.
  */
 #define ALWAYS_DIRECT 1024
 #define DIRECT_UNIT 128
 #define DIRECT_BYTES (4 * AHEAD)
 
 /*
- * Prefetches up to `some` units, from number `first` on and below `count`, at most AHEAD bytes of each. The function is
- * always inlined, because compilers drop a call whose only effect is a prefetch.
+ * Prefetches `some` units from number `first` on, but none from number `count` on, and at most AHEAD bytes of each
+ * unit. Does nothing for units of less than PREFETCHED bytes. The function is always inlined, because compilers drop a
+ * call whose only effect is a prefetch.
  */
 static inline __attribute__((always_inline)) void prefetch_units(const struct lines *lines, const unsigned char *src,
 								 int64_t first, int64_t some, int64_t count)

@@ -68,8 +68,8 @@ void bi__engine_tiles(const struct bi__engine_part *part, unsigned char *dst, co
 int bi__engine_planes(const struct bi__engine_part *part, unsigned char *dst, const unsigned char *src);
 
 /*
- * Returns how many of some adjacent units come before the first unit that begins with a cache line, or INT64_MAX if
- * there is no such unit. The first of the units begins `phase` bytes after the start of a cache line.
+ * Returns the number of units before the first unit that begins at the start of a cache line, or INT64_MAX if there is
+ * no such unit. The units are adjacent, and the first of them begins `phase` bytes after the start of a cache line.
  */
 static inline int64_t bi__units_to_line(size_t phase, size_t unit)
 {

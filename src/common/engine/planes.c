@@ -1,8 +1,8 @@
 /*
  * Transposes without the tables and buffers of tiles. The planes of a small result, which is not streamed, are written
- * directly with ordinary stores, unless many rows share few sets of the cache (is_direct_small has the exceptions). In
- * a large result, rows of a few units that follow each other, such as the channels of pixels, are collected and
- * streamed. Other rows of a large result are written directly if that takes less time than streamed tiles
+ * directly with ordinary stores. If its rows share few sets of the cache, most plans use tiles instead
+ * (is_direct_small). In a large result, rows of a few units that follow each other, such as the channels of pixels, are
+ * collected and streamed. Other rows of a large result are written directly if that takes less time than streamed tiles
  * (is_direct_large).
  */
 #include <stdlib.h>
@@ -27,7 +27,8 @@
 
 /*
  * Addresses that differ by a multiple of SAME_SET bytes are in the same set of the cache. A block that is written in
- * several passes has ROWS_IN_SET rows in a set, if so few rows are enough for `turn`: half of BI__LINES_IN_SET.
+ * several passes has at most ROWS_IN_SET rows in a set, which is half of BI__LINES_IN_SET. It has more only if `turn`
+ * needs more rows.
  */
 #define SAME_SET (BI__SETS * BI__LINE)
 #define ROWS_IN_SET (BI__LINES_IN_SET / 2)
@@ -59,7 +60,7 @@ struct planes {
 
 /*
  * Returns the number of rows, at most `enough`, before the first row that is less than a line away from row 0 modulo
- * SAME_SET. The rows before it are in different sets of the cache. If the pitch is less than a line, it counts as one.
+ * SAME_SET. The rows before it are in different sets of the cache. A pitch of less than a line counts as a line.
  */
 static int64_t different_sets(int64_t pitch, int64_t enough)
 {
@@ -111,7 +112,10 @@ static void turn_rows(const struct planes *planes, unsigned char *dst, const uns
 	}
 }
 
-/* Returns the number of rows to turn next, at most `most`. The rows left after them are none, or fill a block. */
+/*
+ * Returns the number of rows to transpose next, at most `most`. After them either no rows are left, or at least as many
+ * as fill a block.
+ */
 static int64_t next_rows(const struct planes *planes, int64_t left, int64_t most)
 {
 	return left > most ? most - planes->high : left;
@@ -128,7 +132,7 @@ static void turn_plane(void *inner, unsigned char *dst, const unsigned char *src
 	}
 }
 
-/* Turns only so many rows at a time as fit into the buffer of the writer. */
+/* Transposes only as many rows at a time as fit into the buffer of the writer. */
 static void stream_plane(void *inner, unsigned char *dst, const unsigned char *src)
 {
 	struct planes *planes = inner;

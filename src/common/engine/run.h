@@ -31,8 +31,9 @@ void bi__run_init(struct bi__run *run, const struct bi__simd *simd, const struct
 void bi__run(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
 
 /*
- * Moves the first of `count` units by a shuffle with non-temporal stores: as many periods as it can read, and as fill
- * whole cache lines. dst is aligned to a cache line. Returns the number of units moved, which is 0 without a shuffle.
+ * Moves the first of `count` units by a shuffle with non-temporal stores. The number of periods is the largest that has
+ * its spare units behind it and fills whole cache lines. dst is aligned to a cache line. Returns the number of units
+ * moved, which is 0 without a shuffle.
  */
 int64_t bi__run_streamed(const struct bi__run *run, unsigned char *dst, const unsigned char *src, int64_t count);
 

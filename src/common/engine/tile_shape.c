@@ -15,9 +15,9 @@
 #define SHORT_GAPS 4
 
 /*
- * Tiles can be turned once only if rows and runs have no axis in common. Therefore a run that has ENOUGH bytes is not
- * extended along an axis of a row, and a row that has SHORT_ROW bytes is not extended along an axis that the source
- * needs for a run of ENOUGH bytes.
+ * For the way ONCE, rows and runs must have no axis in common. Therefore a run that has ENOUGH bytes is not extended
+ * along an axis of a row, and a row that has SHORT_ROW bytes is not extended along an axis that the source needs for a
+ * run of ENOUGH bytes.
  */
 #define ENOUGH BI__LINE
 #define SHORT_ROW 128
@@ -120,7 +120,7 @@ static void cut_runs(struct bi__tiles *tiles)
 		if (axis->in_row && tiles->way == BI__TILES_ONCE) {
 			if (bytes >= ENOUGH)
 				return;
-			/* Units of 6 and 8 bytes are mostly faster one by one than turned twice. */
+			/* Units of 6 and 8 bytes are mostly faster one by one than transposed twice. */
 			tiles->way = tiles->element > 4 ? BI__TILES_LARGE : BI__TILES_TWICE;
 		}
 		most = bi__minimum(most, most_positions(tiles, axis));
@@ -197,8 +197,7 @@ static void sort_columns(struct bi__tiles *tiles)
 
 /*
  * Places the columns of a row of `a`. The first ones keep the steps of the source there, with gaps if these are short:
- * a gap that is turned costs less than elements that are gathered one by one. A long first column with gaps is
- * gathered.
+ * to transpose a gap costs less than to gather elements one by one. A long first column with gaps is gathered.
  */
 static void place_columns(struct bi__tiles *tiles)
 {

@@ -106,7 +106,7 @@ static void list_spare_reads(struct bi__tiles *tiles)
 }
 
 /*
- * Returns the place in `c` of the elements that all tiles have at this position. One transpose turns BI__LANES lanes of
+ * Returns the place in `c` of the elements that all tiles have at this position. One transpose takes BI__LANES lanes of
  * the rows of `a`. Its result has lines of BI__LINE bytes, one for each position of a lane. Each line has the elements
  * of the first lane, followed by those of the other lanes.
  */
@@ -132,7 +132,10 @@ static void list_twice(struct bi__tiles *tiles)
 		tiles->lines.list[i] = i < tiles->lines.count ? place_in_c(tiles, tiles->lines.list[i]) : 0;
 }
 
-/* Lists the rows that are turned together: a lane of many rows of `a`; TWICE: BI__LANES lanes of a row of each tile. */
+/*
+ * Lists the rows that are transposed together: a lane of many rows of `a`; TWICE: BI__LANES lanes of a row of each
+ * tile.
+ */
 static void list_blocks(struct bi__tiles *tiles)
 {
 	const int lanes = tiles->way == BI__TILES_TWICE ? BI__LANES : 1;

@@ -11,20 +11,21 @@
  *
  *     ONCE    units of 1, 2, 3, 4, 6 and 8 bytes, if S and D have no axis in common:
  *
- *             a run of S for each position in D  →  a  → turn →  c: a row of D for each position in S
+ *             a run of S for each position in D  →  a  → transpose →  c: a row of D for each position in S
  *
  *             If vectors have 16 bytes, runs of units of 1, 2, 4 and 8 bytes are transposed from the source directly,
  *             without `a`, if they fill a lane, their gaps are short, and they do not evict each other from the cache.
  *
  *     TWICE   units of 1 to 4 bytes, if S and D have an axis in common. As many tiles as a lane has elements are
- *             turned together. Then the elements that all these tiles have at one position are one lane, and lanes can
- *             be put into any order:
+ *             transposed together. Then the elements that all these tiles have at one position are one lane, and lanes
+ *             can be put into any order:
  *
- *             runs of each tile  →  a  → turn →  c: a lane for each position  → reorder, turn →  a: rows of each tile
+ *             runs of each tile                      →  a  → transpose →
+ *             c: a lane for each position            → reorder, transpose →  a: rows of each tile
  *
  *     LARGE   all other plans: each unit is moved by itself, from the source to its row of D
  *
- * To turn is to transpose a matrix of units in registers. A lane is 16 bytes of a register.
+ * Units are transposed in registers. The functions that do it are called `turn`. A lane is 16 bytes of a register.
  *
  * A streamed row that another row continues, in the next tile or in the same one, leaves its incomplete last line to
  * that row. So lines are streamed whole.
@@ -44,7 +45,7 @@ struct batch {
 	const unsigned char *src[BI__SLOTS];
 	const unsigned char *next; /* source of the first tile that continues the rows of this batch, or NULL */
 	size_t skip; /* bytes of each row that the tile before has written */
-	int first, last; /* 1: no tile before, after this one continues the rows */
+	int first, last; /* 1: these tiles begin the rows; 1: these tiles end the rows */
 };
 
 /* Moves the first `size` bytes of a unit, and if `has_more`, its last `size` bytes too. The two parts may overlap. */
@@ -188,7 +189,10 @@ static inline __attribute__((always_inline)) void prefetch_run(const struct bi__
 			__builtin_prefetch(src + tiles->pieces.list[i] + at);
 }
 
-/* Returns the source of the run that is BI__RUNS_AHEAD after run i, in this tile or in the next one, or NULL. */
+/*
+ * Returns the source of the run that comes BI__RUNS_AHEAD runs after run i, in this tile or in the next one. Returns
+ * NULL if there is none.
+ */
 static const unsigned char *run_ahead(const struct bi__tiles *tiles, const struct batch *batch, int64_t i)
 {
 	const int64_t ahead = i + BI__RUNS_AHEAD, in_next = ahead - tiles->row;

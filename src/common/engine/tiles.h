@@ -25,7 +25,7 @@ struct bi__tiles {
 	enum { BI__TILES_ONCE, BI__TILES_TWICE, BI__TILES_LARGE } way;
 	int64_t element; /* bytes */
 	int64_t slots; /* elements in a lane of a vector; LARGE does not use it */
-	int64_t together; /* tiles that are turned together: TWICE: as many as a lane has elements; else 1 */
+	int64_t together; /* tiles that are transposed together: TWICE: as many as a lane has elements; else 1 */
 	int streams;
 	int n, columns;
 	struct bi__tile_axis axes[BI_MAX_NDIM]; /* the largest step of the destination first */
@@ -40,17 +40,19 @@ struct bi__tiles {
 	struct bi__run gather, scatter; /* reads a source with gaps; writes a row */
 	int64_t gathered, scattered; /* units that `gather`, `scatter` move in one call */
 	struct bi__tile_offsets pieces; /* source: the pieces of a row of `a` */
-	/* Offsets in the source. ONCE: of the rows of `a`, and BI__LINE copies of the first; LARGE: of the units of a
-	 * row */
+	/*
+	 * Offsets in the source. ONCE: of the rows of `a`, and BI__LINE copies of the first offset. LARGE: of the units
+	 * of a row.
+	 */
 	struct bi__tile_offsets reads;
-	struct bi__tile_offsets blocks; /* in `a`: the rows that are turned together */
+	struct bi__tile_offsets blocks; /* in `a`: the rows that are transposed together */
 	struct bi__tile_offsets lines; /* the rows of a tile, in `c`; TWICE: their elements; LARGE: in the source */
 	struct bi__tile_offsets rows; /* destination: the rows of a tile */
 	size_t a_pitch, c_pitch, tile_pitch; /* bytes from a row of `a`, a row of D, all rows of a tile, to the next */
 	unsigned char *a, *c, *rest; /* `a` is NULL if ONCE transposes runs from the source directly */
 };
 
-/* The source of tiles that are turned once and streamed is prefetched so many runs ahead. */
+/* The source of streamed tiles of the way ONCE is prefetched so many runs ahead. */
 #define BI__RUNS_AHEAD 16
 
 /* The lanes of a cache line. So many lanes are transposed together. */
