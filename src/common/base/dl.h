@@ -30,9 +30,9 @@ struct bi__symbol {
  * not thread-safe: call it with a lock held.
  *
  * If the environment variable `variable` is set and not empty, its value names the library. Otherwise, on Linux, the
- * first library of the process whose file name matches names[0] is used, if it has all required symbols. The file name
- * may have "-" and a suffix before its first dot, and "." and a suffix at its end. If no such library is found, the
- * first of `names` that loads is used. `names` ends with NULL.
+ * first library of the process whose file name matches names[0] and that has all required symbols is used. The file
+ * name may have "-" and a suffix before its first dot, and "." and a suffix at its end. If no such library is found,
+ * the first of `names` that loads is used. `names` ends with NULL.
  *
  * Returns BI_ENODEVICE if no library loads, or if a required symbol is missing. Then the table is unchanged. If no
  * library loads, the message has the names that were tried, with the reasons, as far as they fit.

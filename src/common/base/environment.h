@@ -3,9 +3,9 @@
 #define BI_COMMON_BASE_ENVIRONMENT_H
 
 /*
- * Returns the value of the variable, or NULL if it is not set. Except on Windows, also returns NULL if the process has
- * more rights than the user who started it: that user must not choose which library the process loads. The caller does
- * not free the value.
+ * Returns the value of the variable, or NULL if it is not set. Returns NULL for every variable if the process has more
+ * rights than the user who started it, because that user must not choose which library the process loads. (This case is
+ * not detected on Windows.) The caller does not free the value.
  */
 const char *bi__environment(const char *variable);
 

@@ -158,7 +158,7 @@ static int64_t read_python_code(const char **at, const char *end)
 
 /*
  * Reads the digits of an escape, and moves `*at` from the letter of the escape to the last digit. Returns the
- * character, or -1; then `*at` does not move. The character 0 is not accepted.
+ * character. Returns -1 and does not move `*at` if the escape is not valid. The character 0 is not accepted.
  */
 static int32_t read_code(enum bi__descr_notation notation, const char **at, const char *end)
 {

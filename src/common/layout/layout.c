@@ -73,7 +73,10 @@ static inline int add_reach(int64_t extent, int64_t stride, int64_t *low, int64_
 	       (move < 0 ? bi__add(*low, move, low) : bi__add(*high, move, high));
 }
 
-/* Checks that all offsets fit into int64_t, that of the end too, and that strides of extents above 1 can be negated. */
+/*
+ * Checks that the offset of each element and the offset of the end fit into int64_t, and that strides of extents above
+ * 1 can be negated.
+ */
 static int check_reach(int ndim, const int64_t *shape, const int64_t *strides, uint32_t item_size, int64_t offset,
 		       struct bi_error *err)
 {

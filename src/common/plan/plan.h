@@ -50,9 +50,9 @@ struct bi__plan {
 int bi__plan_check(const struct bi_layout *dst, const struct bi_layout *src, struct bi_error *err);
 
 /*
- * Makes the plan of a copy, or of a fill with one item at source offset 0 if `src` is NULL. Both layouts have passed
- * bi__plan_check. To be executed, the plan needs a destination in which no two elements share bytes. Cannot fail: if
- * bi_layout_init accepts the layouts and the number of bytes fits into size_t, no sum or product overflows.
+ * Makes the plan of a copy. If `src` is NULL, makes the plan of a fill with one item at source offset 0. Both layouts
+ * have passed bi__plan_check. To be executed, the plan needs a destination in which no two elements share bytes. Cannot
+ * fail: if bi_layout_init accepts the layouts and the number of bytes fits into size_t, no sum or product overflows.
  */
 void bi__plan_make(struct bi__plan *plan, const struct bi_layout *dst, const struct bi_layout *src);
 
@@ -75,7 +75,8 @@ const char *bi__plan_name(enum bi_plan_kind kind);
 
 /*
  * Returns the axis, except the last, whose stride in the source has the smallest absolute value above 0. Returns -1 if
- * there is none, or if TILE_GAIN times this value exceeds that of the last axis. The plan has at least one axis.
+ * there is none, or if TILE_GAIN times this value exceeds the absolute value for the last axis. The plan has at least
+ * one axis.
  */
 int bi__plan_cross(const struct bi__plan *plan);
 

@@ -10,7 +10,7 @@
 struct bi__split {
 	int axis; /* the axis that is cut; a box has one index of each axis before it, and all of each axis after it */
 	int64_t step; /* extent of a box along `axis`; the last box may be shorter */
-	int64_t next, left; /* number of the next box, and of the boxes that are left */
+	int64_t next, left; /* number of the next box; how many boxes are left */
 };
 
 /*
