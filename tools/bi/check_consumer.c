@@ -45,8 +45,8 @@ static const char *elements_rule(void)
 }
 
 /*
- * Ends the step with a broken rule after an access to a protected page of the stage, or, before the release of an
- * illegal array, to any address. Any other fault is a crash.
+ * Handles a fault. The step ends with a broken rule in two cases: the address is in the pages of the stage; or the
+ * array is illegal and is not released yet. Any other fault is a crash.
  */
 static void judge_fault(int number, siginfo_t *info, void *context)
 {

@@ -15,7 +15,10 @@ struct check_rule {
  */
 extern const struct check_rule check_producer_rules[];
 
-/* The rules for a consumer. If `wants` is NULL, the consumer has to refuse arrays that break the rule of a producer. */
+/*
+ * The rules for a consumer. If `wants` is NULL, the consumer has to refuse arrays that break the producer's rule of
+ * this name.
+ */
 extern const struct check_rule check_consumer_rules[];
 
 /* Returns the sentence of a producer's rule. */

@@ -2,7 +2,7 @@
  * Failures of the command.
  *
  * Functions that can fail return BI_OK or a negative enum bi_status, and fill a struct bi_error, as the library's
- * functions do. Only main.c, options.c, check_child.c and the commands turn an error into a line on stderr.
+ * functions do. Only main.c, options.c, check_child.c and the commands print an error as a line on stderr.
  */
 #ifndef BI_TOOL_FAIL_H
 #define BI_TOOL_FAIL_H

@@ -125,8 +125,8 @@ static char *volatile *find_slot(const char *temporary)
 }
 
 /*
- * Returns 1 if the file is the standard output. Returns 0 on systems whose files have no number. Returns 0 for a
- * character device unless stdout is a terminal, because several outputs may be written to /dev/null.
+ * Returns 1 if the file is the standard output. Returns 0 on systems whose files have no number. If stdout is no
+ * terminal, returns 0 for a character device, because several outputs may be written to /dev/null.
  */
 static int is_stdout(const struct stat *info)
 {

@@ -18,7 +18,7 @@
 
 struct input {
 	int fd;
-	int64_t size; /* bytes that are left to read; -1: unknown, as for a pipe, or given as 0 */
+	int64_t size; /* bytes that are left to read; -1: unknown (a pipe), or the system gives 0 */
 };
 
 int input_open(struct input *input, const char *path, struct bi_error *err);

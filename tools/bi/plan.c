@@ -78,7 +78,7 @@ struct measurement {
 	struct bi_view *view, *dense, *other;
 };
 
-/* Makes the source. Whole pages before it are not allocated, so its alignment within a page stays the same. */
+/* Makes the source. Only whole pages before it are left out, so its alignment within a page stays the same. */
 static int open_source(struct measurement *measured, const struct bi_layout *layout, struct bi_error *err)
 {
 	struct bi_layout moved = *layout;

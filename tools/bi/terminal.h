@@ -16,7 +16,7 @@ int terminal_is(FILE *stream);
  */
 int terminal_columns(FILE *stream);
 
-/* Returns 1 if the stream is a terminal, NO_COLOR is not set or empty, and TERM is not "dumb". Otherwise returns 0. */
+/* Returns 1 if the stream is a terminal, NO_COLOR is unset or empty, and TERM is not "dumb". Otherwise returns 0. */
 int terminal_has_colour(FILE *stream);
 
 /* Prints a tuple such as "(3, 4)" or "(3,)". */
