@@ -6,9 +6,10 @@
  * restores the calling thread's stack of contexts and its capture mode before it returns.
  *
  * Threads: several threads may call any function at the same time, unless a comment excludes that. A thread may wait
- * for the device under a lock of this backend in four cases: in bi__cuda_open_shared; in a copy or fill that loads the
- * kernels or allocates the chunks, because bi__cuda_open_shared has failed to; in take_back_chunks_locked; and if the
- * driver accepts no more commands until some have ended.
+ * for the device under a lock of this backend in five cases: in bi__cuda_open_shared; in a copy or fill that loads the
+ * kernels or allocates the chunks, because bi__cuda_open_shared has failed to; in a fill with a large item, if the
+ * driver refuses to record the end of its kernels (bi__cuda_use); in take_back_chunks_locked; and if the driver accepts
+ * no more commands until some have ended.
  *
  * CUDA calls the host functions of pageable.c on a thread of its own. A host function does not call the driver, and
  * takes no lock that another thread holds during a call of the driver.

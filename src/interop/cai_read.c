@@ -136,7 +136,7 @@ static int read_array(const struct bi_cai *cai, struct bi__cai_array *out, struc
 		return bi__cite(rc, "C11", err);
 	rc = bi__layout_place(&out->layout, cai->data, &out->address, &out->nbytes, err);
 	if (!rc && !out->nbytes)
-		out->address = 0; /* of no memory, for bi__place_view */
+		out->address = 0; /* the array covers no byte, so it needs no memory of the producer */
 	return rc ? bi__cite(rc, rc == BI_EINVAL ? "C4" : "C11", err) : read_descr(cai, out, err);
 }
 

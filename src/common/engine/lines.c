@@ -91,8 +91,8 @@ static void move_units(const struct lines *lines, unsigned char *dst, const unsi
 
 /*
  * Prefetches `some` units from number `first` on, but none from number `count` on, and at most AHEAD bytes of each
- * unit. Does nothing for units of less than PREFETCHED bytes. The function is always inlined, because compilers drop a
- * call whose only effect is a prefetch.
+ * unit. Does nothing for units of less than PREFETCHED bytes, and for a source without a step. The function is always
+ * inlined, because compilers drop a call whose only effect is a prefetch.
  */
 static inline __attribute__((always_inline)) void prefetch_units(const struct lines *lines, const unsigned char *src,
 								 int64_t first, int64_t some, int64_t count)
