@@ -2,8 +2,8 @@
  * Declarations for the files of the CUDA backend. common/backend/backend.h describes the operations.
  *
  * Contexts: backend.h lists at `begin` the operations for which the context is current. Comments here name the other
- * functions that need it. Except for the functions that enter or leave a context or a capture mode, each function
- * restores the calling thread's stack of contexts and its capture mode before it returns.
+ * functions that need a current context. Except for the functions that enter or leave a context or a capture mode, each
+ * function restores the calling thread's stack of contexts and its capture mode before it returns.
  *
  * Threads: several threads may call any function at the same time, unless a comment excludes that. A thread may wait
  * for the device under a lock of this backend in five cases: in bi__cuda_open_shared; in a copy or fill that loads the

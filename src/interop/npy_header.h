@@ -22,7 +22,7 @@ size_t bi__npy_prefix_size(const unsigned char *bytes);
  */
 int bi__npy_header_size(const unsigned char *bytes, size_t size, size_t *header_size, struct bi_error *err);
 
-/* Fails with BI_EBOUNDS: of a header of that many bytes, only `held` are there. */
+/* Fails with BI_EBOUNDS, because the header has header_size bytes, and the file has only `held` bytes. */
 int bi__npy_fail_truncated(size_t header_size, int64_t held, struct bi_error *err);
 
 /*

@@ -141,9 +141,9 @@ static void choose_axes(const struct bi__launches *launches, struct pair *pair)
 
 /*
  * Sets is_one_run and is_one_line. Returns true if the lines and the runs of the pair are long enough for words. Lines
- * along y are worth a tile if their step is shorter than a sector of 32 bytes. Lines along x are worth one if units
- * have at most 4 bytes, the step is at most WIDEST_STEP and runs are dense; otherwise strided kernels need as few
- * accesses.
+ * along y are worth a tile if their step is shorter than a sector of 32 bytes. Lines along x are worth a tile if units
+ * have at most 4 bytes, the step is at most WIDEST_STEP and runs are dense. For other lines a strided kernel needs as
+ * few accesses.
  */
 static int is_worth_tiles(struct pair *pair, int64_t side)
 {

@@ -21,7 +21,7 @@
  */
 int bi__fail_vendor(struct bi_error *err, int status, int vendor, const char *format, ...) BI__PRINTF(4, 5) BI__COLD;
 
-/* Does the same with the code 0, for a failure that no such call caused. */
+/* Does the same with the vendor code 0, for a failure that no call of a driver or of the system caused. */
 #define bi__fail(err, status, ...) bi__fail_vendor(err, status, 0, __VA_ARGS__)
 
 /* The beginning of a text from outside of the library, for a message. */

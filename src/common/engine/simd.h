@@ -42,9 +42,9 @@ struct bi__shuffle {
 
 /*
  * dst[y][x] = element y of row x, for y < height, x < width. Row x begins rows[x] bytes after src. In a register an
- * element has a slot of its own size, but one of 3 bytes a slot of 4, and one of 6 bytes a slot of 8. The slots of
- * `height` elements are a multiple of 16 bytes, and those of `width` elements a multiple of BI__LINE. For elements of 3
- * and 6 bytes, up to 16 bytes after each row of both sides are accessed.
+ * element of 3 bytes has a slot of 4 bytes, an element of 6 bytes a slot of 8, and any other element a slot of its own
+ * size. The slots of `height` elements are a multiple of 16 bytes, and those of `width` elements a multiple of
+ * BI__LINE. For elements of 3 and 6 bytes, up to 16 bytes after each row of both sides are accessed.
  */
 typedef void (*bi__transpose_fn)(unsigned char *dst, int64_t dst_pitch, const unsigned char *src, const int64_t *rows,
 				 int64_t height, int64_t width);

@@ -15,9 +15,9 @@
 
 /*
  * Calls fn(arg, i) once for each i in 0..chunks - 1, on the calling thread and on workers. Returns when all calls have
- * returned; the caller then sees the bytes that they wrote. Only one job uses the workers at a time. Meanwhile all
- * calls of another job, also of one that fn starts, are made on the thread that starts it, without waiting. `chunks` is
- * at most 32767. There are at most as many threads as bi_threads() of the public header returns.
+ * returned; the caller then sees the bytes that they wrote. Only one job uses the workers at a time. If another job is
+ * started meanwhile, also by fn, all its calls are made on the thread that starts it, without waiting. `chunks` is at
+ * most 32767. There are at most as many threads as bi_threads() of the public header returns.
  */
 void bi__workers_run(int chunks, void (*fn)(void *arg, int chunk), void *arg);
 
