@@ -1,5 +1,9 @@
 #include "opencl/api.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/base/dl.h"
 
 enum necessity { optional, required };
@@ -114,4 +118,36 @@ int bi__cl_fail(cl_int code, const char *call, struct bi_error *err)
 	const struct code *found = find_code(code);
 
 	return bi__fail_vendor(err, found->status, code, "%s failed: %s (%d)", call, found->name, code);
+}
+
+static cl_int query_text(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size, char *text,
+			 size_t *needed)
+{
+	return device ? bi__cl->GetDeviceInfo(device, what, size, text, needed)
+		      : bi__cl->GetPlatformInfo(platform, what, size, text, needed);
+}
+
+void bi__cl_trim(char *text)
+{
+	size_t start = strspn(text, " \t\n"), length = strlen(text + start);
+
+	memmove(text, text + start, length + 1);
+	while (length && isspace((unsigned char)text[length - 1]))
+		text[--length] = '\0';
+}
+
+char *bi__cl_text(cl_platform_id platform, cl_device_id device, cl_uint what)
+{
+	size_t size;
+	char *text;
+
+	if (query_text(platform, device, what, 0, NULL, &size) != CL_SUCCESS)
+		return NULL;
+	text = calloc(1, size + 1);
+	if (!text || query_text(platform, device, what, size, text, NULL) != CL_SUCCESS) {
+		free(text);
+		return NULL;
+	}
+	bi__cl_trim(text);
+	return text;
 }

@@ -1,5 +1,5 @@
 /*
- * The OpenCL library: its functions, opened at run time, and its error codes.
+ * The OpenCL library: its functions, opened at run time, its error codes, and its texts about platforms and devices.
  *
  * The prototypes come from Khronos' headers. The environment variable BI_OPENCL_LIBRARY can name the file of the
  * library. api.c has the default names, and bi__dl_open the order in which files are tried.
@@ -101,5 +101,14 @@ static inline int bi__cl_check(cl_int code, const char *call, struct bi_error *e
 {
 	return code == CL_SUCCESS ? BI_OK : bi__cl_fail(code, call, err);
 }
+
+/* Removes blanks at both ends of the text, in place. Some drivers pad names with blanks. */
+void bi__cl_trim(char *text);
+
+/*
+ * Returns the text of a clGetDeviceInfo parameter, or of a clGetPlatformInfo parameter if `device` is NULL, without
+ * blanks at its ends. The caller frees the text. Returns NULL on failure.
+ */
+char *bi__cl_text(cl_platform_id platform, cl_device_id device, cl_uint what);
 
 #endif

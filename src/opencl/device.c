@@ -1,7 +1,6 @@
 /* Platforms and devices; opening and closing a context. */
 #include "opencl/opencl.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,42 +11,9 @@
 #include "common/base/inline_limit.h"
 #include "kernels/strided.h"
 
-static cl_int query_text(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size, char *text,
-			 size_t *needed)
-{
-	return device ? bi__cl->GetDeviceInfo(device, what, size, text, needed)
-		      : bi__cl->GetPlatformInfo(platform, what, size, text, needed);
-}
-
-/* Removes blanks at both ends of the text, in place. Some drivers pad names with blanks. */
-static void trim_blanks(char *text)
-{
-	size_t start = strspn(text, " \t\n"), length = strlen(text + start);
-
-	memmove(text, text + start, length + 1);
-	while (length && isspace((unsigned char)text[length - 1]))
-		text[--length] = '\0';
-}
-
-char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what)
-{
-	size_t size;
-	char *text;
-
-	if (query_text(platform, device, what, 0, NULL, &size) != CL_SUCCESS)
-		return NULL;
-	text = calloc(1, size + 1);
-	if (!text || query_text(platform, device, what, size, text, NULL) != CL_SUCCESS) {
-		free(text);
-		return NULL;
-	}
-	trim_blanks(text);
-	return text;
-}
-
 static void copy_text(char *out, size_t capacity, cl_platform_id platform, cl_device_id device, cl_uint what)
 {
-	char *text = bi__opencl_text(platform, device, what);
+	char *text = bi__cl_text(platform, device, what);
 
 	snprintf(out, capacity, "%s", text ? text : "");
 	free(text);
@@ -64,7 +30,7 @@ static uint64_t get_bits(cl_device_id device, cl_device_info what)
 /* Returns the OpenCL version of the device: 102 for "OpenCL 1.2 something", 0 if it cannot be read. */
 static int get_version(cl_device_id device)
 {
-	char *text = bi__opencl_text(NULL, device, CL_DEVICE_VERSION);
+	char *text = bi__cl_text(NULL, device, CL_DEVICE_VERSION);
 	int major = 0, minor = 0;
 	int known = text && sscanf(text, "OpenCL %d.%d", &major, &minor) == 2;
 
@@ -87,7 +53,7 @@ static int get_kind(cl_device_id device)
 static uint32_t get_capabilities(cl_device_id device, int version)
 {
 	uint64_t queues = get_bits(device, CL_DEVICE_QUEUE_PROPERTIES);
-	char *extensions = bi__opencl_text(NULL, device, CL_DEVICE_EXTENSIONS);
+	char *extensions = bi__cl_text(NULL, device, CL_DEVICE_EXTENSIONS);
 	uint32_t found = BI_CAP_ASYNC;
 
 	if (get_bits(device, CL_DEVICE_HOST_UNIFIED_MEMORY))
@@ -191,7 +157,7 @@ static int is_broken(const char *path, struct bi_error *err)
 		return 1;
 	}
 	if (fgets(library, sizeof(library), file))
-		trim_blanks(library);
+		bi__cl_trim(library);
 	fclose(file);
 	if (*library && bi__dl_loads(library, reason, sizeof(reason)))
 		return 0;
@@ -514,8 +480,7 @@ static int apply_options(struct bi__opencl *opencl, const struct bi_options *opt
 static void destroy_state(struct bi__opencl *opencl)
 {
 	bi__opencl_release_spares(opencl);
-	if (opencl->program)
-		bi__cl->ReleaseProgram(opencl->program);
+	bi__opencl_release_program(opencl);
 	if (opencl->context)
 		bi__cl->ReleaseContext(opencl->context);
 	pthread_mutex_destroy(&opencl->program_lock);

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/launch.h"
-
 /* The types and macros that src/kernels/strided.h expects. */
 #define WORDS \
 	"typedef uchar bi__u8;\n" \
@@ -45,7 +43,7 @@ static const char *const source[] = { WORDS, TEXT(BI__KERNEL_TYPES), TEXT(BI__KE
 
 static uint64_t hash_text(uint64_t hash, cl_platform_id platform, cl_device_id device, cl_uint what)
 {
-	char *text = bi__opencl_text(platform, device, what);
+	char *text = bi__cl_text(platform, device, what);
 
 	if (text)
 		hash = bi__opencl_hash(hash, text, strlen(text) + 1);
@@ -192,14 +190,27 @@ static int need_program_locked(struct bi__opencl *opencl, struct bi_error *err)
 	return BI_OK;
 }
 
+static void release_kernel(cl_kernel kernel)
+{
+	if (kernel)
+		bi__cl->ReleaseKernel(kernel);
+}
+
+void bi__opencl_release_program(struct bi__opencl *opencl)
+{
+	for (size_t i = 0; i < BI__KERNEL_COUNT; i++)
+		release_kernel(atomic_exchange(&opencl->kernels[i], NULL));
+	if (opencl->program)
+		bi__cl->ReleaseProgram(opencl->program);
+	opencl->program = NULL;
+}
+
 void bi__opencl_drop_caches(struct bi__device_state *device)
 {
 	struct bi__opencl *opencl = device->state;
 
 	pthread_mutex_lock(&opencl->program_lock);
-	if (opencl->program)
-		bi__cl->ReleaseProgram(opencl->program);
-	opencl->program = NULL;
+	bi__opencl_release_program(opencl);
 	pthread_mutex_unlock(&opencl->program_lock);
 }
 
@@ -211,15 +222,22 @@ void bi__opencl_cache_state(const struct bi__device_state *device, uint64_t *bui
 	*loaded = atomic_load(&opencl->loaded);
 }
 
-static int get_kernel(struct bi__opencl *opencl, const char *name, cl_kernel *out, struct bi_error *err)
+/*
+ * Takes the kernel that is kept, or creates one. A launch owns its kernel, because threads must not set the arguments
+ * of one kernel concurrently. Kernels are kept because some drivers compile in clCreateKernel.
+ */
+static int take_kernel(struct bi__opencl *opencl, int number, cl_kernel *out, struct bi_error *err)
 {
 	cl_int code;
 	int rc;
 
+	*out = atomic_exchange(&opencl->kernels[number], NULL);
+	if (*out)
+		return BI_OK;
 	pthread_mutex_lock(&opencl->program_lock);
 	rc = need_program_locked(opencl, err);
 	if (!rc) {
-		*out = bi__cl->CreateKernel(opencl->program, name, &code);
+		*out = bi__cl->CreateKernel(opencl->program, bi__kernel_name(number), &code);
 		rc = bi__cl_check(code, "clCreateKernel", err);
 	}
 	pthread_mutex_unlock(&opencl->program_lock);
@@ -274,15 +292,11 @@ static int enqueue_kernel(const struct bi__opencl_job *job, cl_kernel kernel, co
 			    "clEnqueueNDRangeKernel", err);
 }
 
-/*
- * Enqueues one launch. Each launch has its own kernel object, because threads must not set the arguments of one kernel
- * object concurrently.
- */
 static int run_launch(const struct bi__opencl_job *job, const struct bi__launch *launch, struct bi_error *err)
 {
 	cl_kernel kernel = NULL;
 	size_t local;
-	int rc = get_kernel(job->opencl, bi__kernel_name(launch->kernel), &kernel, err);
+	int rc = take_kernel(job->opencl, launch->kernel, &kernel, err);
 
 	if (rc)
 		return rc;
@@ -291,7 +305,7 @@ static int run_launch(const struct bi__opencl_job *job, const struct bi__launch 
 		rc = set_kernel_arguments(kernel, launch, job, err);
 	if (!rc)
 		rc = enqueue_kernel(job, kernel, launch, local, err);
-	bi__cl->ReleaseKernel(kernel);
+	release_kernel(atomic_exchange(&job->opencl->kernels[launch->kernel], kernel));
 	return rc;
 }
 

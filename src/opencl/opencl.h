@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "common/backend/backend.h"
+#include "kernels/launch.h"
 #include "opencl/api.h"
 
 /* The state of an opened device: bi__device_state.state. */
@@ -22,16 +23,11 @@ struct bi__opencl {
 	char *cache_directory; /* owned; directory of compiled programs; NULL: no cache */
 	pthread_mutex_t program_lock; /* guards `program`; held also while the driver compiles it */
 	cl_program program; /* the library's kernels; NULL until one is needed, and after drop_caches */
+	_Atomic(cl_kernel) kernels[BI__KERNEL_COUNT]; /* by number: one that no launch uses now, or NULL */
 	atomic_uint built, loaded; /* how often `program` was compiled, and loaded from a file */
 	pthread_mutex_t lock; /* guards `spares` */
 	struct bi__opencl_spare *spares; /* queues of closed streams (order.c) */
 };
-
-/*
- * Returns the text of a clGetDeviceInfo parameter, or of a clGetPlatformInfo parameter if `device` is NULL, without
- * blanks at its ends. The caller frees the text. Returns NULL on failure.
- */
-char *bi__opencl_text(cl_platform_id platform, cl_device_id device, cl_uint what);
 
 /* Returns the log of the last build of the program, or NULL on failure. The caller frees the log. */
 char *bi__opencl_build_log(cl_program program, cl_device_id device);
@@ -76,6 +72,9 @@ static inline cl_mem bi__opencl_buffer(const struct bi__block *block)
  * makes the program. The call does not flush the queue.
  */
 int bi__opencl_launch(const struct bi__opencl_job *job, struct bi_error *err);
+
+/* Releases the library's kernels and their program. The caller holds program_lock, or closes the context. */
+void bi__opencl_release_program(struct bi__opencl *opencl);
 
 /*
  * Files with compiled programs. Only their owner can read them.

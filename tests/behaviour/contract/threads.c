@@ -226,6 +226,44 @@ static void test_copies(void **state)
 	fixture.cases += THREADS * (unsigned long)scene.rounds;
 }
 
+/* Each with arrays of its own. On a GPU all of them launch the same kernel, with other arguments. */
+static void transpose_own_array(struct scene *scene, int number)
+{
+	static const int64_t shape[] = { 8, 8 };
+	static const int axes[] = { 1, 0 };
+	struct bi_view *dst = NULL, *src = NULL, *transposed = NULL;
+
+	expect(scene, bi_view_empty(scene->context, scene->dtype, 2, shape, &dst, NULL) == BI_OK);
+	expect(scene, bi_view_empty(scene->context, scene->dtype, 2, shape, &src, NULL) == BI_OK);
+	expect(scene, bi_view_permute(src, axes, &transposed, NULL) == BI_OK);
+	for (int i = 0; i < scene->rounds && scene->failures == 0; i++) {
+		int32_t values[64], result[64];
+		int same = 0;
+
+		for (int j = 0; j < 64; j++)
+			values[j] = 64 * (i * THREADS + number) + j;
+		expect(scene, bi_view_write(src, values, sizeof(values), NULL) == BI_OK);
+		expect(scene, bi_copy(dst, transposed, NULL, NULL) == BI_OK);
+		expect(scene, bi_view_read(dst, result, sizeof(result), NULL) == BI_OK);
+		for (int j = 0; j < 64; j++)
+			same += result[j] == values[j % 8 * 8 + j / 8];
+		expect(scene, same == 64);
+	}
+	bi_view_release(transposed);
+	bi_view_release(dst);
+	bi_view_release(src);
+}
+
+static void test_strided_copies(void **state)
+{
+	struct scene scene = { .context = fixture.context, .rounds = effort(100), .dtype = dtype_of("int32") };
+
+	(void)state;
+	skip_where_threads_deadlock();
+	play(&scene, THREADS, transpose_own_array);
+	fixture.cases += THREADS * (unsigned long)scene.rounds;
+}
+
 /* Copies in both directions between two memories take their locks in one order. */
 static void copy_across(struct scene *scene, int number)
 {
@@ -460,6 +498,7 @@ int threads_group(void)
 		TEST(test_last_release),
 		TEST(test_views),
 		TEST(test_copies),
+		TEST(test_strided_copies),
 		TEST(test_opposite_copies),
 		TEST(test_pool),
 		TEST(test_contexts),
