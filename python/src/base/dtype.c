@@ -262,6 +262,18 @@ static int from_numpy(PyObject *dtype, struct bi_dtype *out, PyObject **descr)
 	return rc;
 }
 
+int bip_is_numpy_scalar(const PyTypeObject *type)
+{
+	/* This test is enough for most types with a buffer: they derive from object directly. */
+	if (type->tp_base == &PyBaseObject_Type)
+		return 0;
+	/* Types that were not made ready have no tp_mro. */
+	for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++)
+		if (strcmp(((const PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i))->tp_name, "numpy.generic") == 0)
+			return 1;
+	return 0;
+}
+
 /*
  * Reads a class as an element type: bool, int, float or complex of Python, or, if NumPy has been imported, any class
  * that numpy.dtype accepts.

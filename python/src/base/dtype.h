@@ -19,6 +19,9 @@ int bip_dtype_argument(PyObject *object, struct bi_dtype *out, PyObject **descr)
 /* Reads an element type like bip_dtype_from_with_descr, but drops the fields: a structured type becomes void. */
 int bip_dtype_from(PyObject *object, struct bi_dtype *out);
 
+/* Returns true for types derived from numpy.generic. */
+int bip_is_numpy_scalar(const PyTypeObject *type);
+
 /* Returns the numpy.dtype of a view. Imports NumPy. Imports ml_dtypes for a type that NumPy does not have. */
 PyObject *bip_dtype_numpy(const struct bi_view *view);
 /* Returns the typestr as a str ("<f4"). For a type without a typestr, returns its name ("bfloat16"). */

@@ -46,7 +46,12 @@ int bip_check(int rc, const struct bi_error *err, void *(*raise)(int rc, const s
  * variables that only a success sets.
  */
 int bip_refuse(PyObject *exception, const char *format, ...);
-#define bip_refuse(...) (bip_refuse(__VA_ARGS__), -1)
+/* Returns -1. A constant in its place would be reported as an unused value where nothing uses the result. */
+static inline int bip_minus_one(void)
+{
+	return -1;
+}
+#define bip_refuse(...) (bip_refuse(__VA_ARGS__), bip_minus_one())
 #if SIZE_MAX > UINT32_MAX
 #define BIP_HANDLES "0..2**64-1"
 #else

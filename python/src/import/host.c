@@ -214,18 +214,6 @@ int bip_refuse_masked(PyObject *object)
 		Py_TYPE(object)->tp_name);
 }
 
-int bip_is_numpy_scalar(const PyTypeObject *type)
-{
-	/* This test is enough for most types with a buffer: they derive from object directly. */
-	if (type->tp_base == &PyBaseObject_Type)
-		return 0;
-	/* Types that were not made ready have no tp_mro. */
-	for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++)
-		if (strcmp(((const PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i))->tp_name, "numpy.generic") == 0)
-			return 1;
-	return 0;
-}
-
 /*
  * Makes the view read-only if the array is a copy of the scalar, because writes to a copy do not reach the scalar. The
  * array of a structured scalar is no copy: it uses the scalar's memory, and has a base. Returns 1, or -1 with an

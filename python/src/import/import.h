@@ -76,9 +76,6 @@ int bip_make_readonly(struct bi_view **view);
 /* ndarray.c: returns true if a NumPy array with these flags counts as read-only. */
 int bip_is_readonly_ndarray(unsigned flags);
 
-/* host.c: returns true for types derived from numpy.generic. */
-int bip_is_numpy_scalar(const PyTypeObject *type);
-
 /*
  * order.c: returns true if the type has the buffer protocol, or an attribute of another protocol. Does not look for the
  * types of pyopencl. Runs no code of the type.
