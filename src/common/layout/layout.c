@@ -151,13 +151,15 @@ int bi_layout_init(struct bi_layout *layout, struct bi_dtype dtype, int ndim, co
 	rc = check_type_and_shape(dtype, ndim, shape, err);
 	if (rc != BI_OK)
 		return rc;
-	if (!strides) {
+	if (strides) {
+		rc = check_reach(ndim, shape, strides, dtype.item_size, offset, err);
+	} else {
 		fill_dense(ndim, shape, dtype.item_size, dense);
 		strides = dense;
+		/* A dense array at offset 0 needs no check: its size was checked above. */
+		if (offset)
+			rc = check_reach(ndim, shape, strides, dtype.item_size, offset, err);
 	}
-	/* A dense array at offset 0 needs no check: its size was checked above. */
-	if (strides != dense || offset)
-		rc = check_reach(ndim, shape, strides, dtype.item_size, offset, err);
 	if (rc != BI_OK)
 		return rc;
 	set_shape(layout, ndim, shape, strides);
