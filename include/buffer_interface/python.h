@@ -25,8 +25,8 @@
  * A package that offers its own arrays in this way puts a capsule named BI_PYTHON_CAPSULE on their type, under the name
  * BI_PYTHON_ATTRIBUTE. The capsule points to a struct bi_python_api that lives as long as the process.
  *
- * The header compiles as C99, C11 and C++, with and without Py_LIMITED_API (from 3.11 on). All functions need the GIL.
- * In free-threaded Python any number of threads may call them.
+ * The header compiles as C99, C11 and C++, with and without Py_LIMITED_API (from 3.11 on) and Py_TARGET_ABI3T. All
+ * functions need the GIL. In free-threaded Python any number of threads may call them.
  */
 #ifndef BUFFER_INTERFACE_PYTHON_H
 #define BUFFER_INTERFACE_PYTHON_H

@@ -75,7 +75,7 @@ def install_python(root, *requirements):
     pip = "/bi/venv/bin/python -m pip --disable-pip-version-check install -q"
     files = " ".join(f"-r {file}" for file in requirements)
     steps = ["mkdir -p /bi", "test -x /bi/venv/bin/python || python3 -m venv /bi/venv", f"{pip} {files}",
-             f"{pip} --no-deps --force-reinstall {ROOT}/python"]  # fmt: skip
+             f"{pip} --no-deps --force-reinstall -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON {ROOT}/python"]  # fmt: skip
     done = inside(root, "sh", "-c", " && ".join(steps), env={**os.environ, "HOME": "/root"})
     if done.returncode:
         raise FileNotFoundError(f"{root}: the package cannot be installed:\n{done.stdout[-3000:]}")

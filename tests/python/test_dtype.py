@@ -1,5 +1,6 @@
 """Element types: what is read as one, what numpy.dtype becomes of it, and the formats of the buffer protocol."""
 
+import array
 import ctypes
 import json
 import pickle
@@ -272,6 +273,48 @@ def test_format_simple(bi, format, typestr):
 def test_format_that_numpy_writes(bi, dtype):
     array = bi.buffer_interface(memoryview(np.zeros(2, dtype)), protocol="buffer")
     assert array.typestr == np.dtype(dtype).str
+
+
+@pytest.mark.parametrize("format, typestr", [("Zf", "<c8"), ("Zd", "<c16"), ("<Zf", "<c8"), ("=Zd", "<c16"), (">Zd", ">c16"),
+                                             ("F", "<c8"), ("D", "<c16"), ("<F", "<c8"), ("!D", ">c16")])  # fmt: skip
+def test_format_of_complex_numbers(bi, format, typestr):
+    """From Python 3.14 on struct has F and D, from 3.15 on Zf and Zd as well, as NumPy, array and ctypes write them."""
+    from offenders import buffer_type, edit
+
+    size = int(typestr[2:])
+    kind = buffer_type(edit(format=format.encode(), itemsize=size, len=size, ndim=0, shape=None, strides=None))
+    assert bi.buffer_interface(kind(), protocol="buffer").typestr == typestr
+
+
+@pytest.mark.filterwarnings("ignore:The 'u' type code:DeprecationWarning")
+@pytest.mark.parametrize("code", array.typecodes)
+def test_each_type_of_an_array_of_python_is_read_and_written(bi, code):
+    """The module array, which got 'w' with Python 3.13, and 'e', 'Zf' and 'Zd' with 3.15."""
+    source = array.array(code, "ab" if code in "uw" else [1, 2])
+    view = bi.buffer_interface(source)
+    assert view.dtype == np.asarray(source).dtype and view.host_pointer == source.buffer_info()[0]
+    written = memoryview(view)
+    assert np.asarray(written).tolist() == source.tolist() == view.numpy().tolist()
+    if code not in "uw":  # which memoryview cannot index
+        assert written.tolist() == memoryview(source).tolist() == view.tolist()
+
+
+def test_complex_numbers_of_ctypes(bi):
+    """From Python 3.14 on."""
+    for name, typestr in [("c_float_complex", "<c8"), ("c_double_complex", "<c16")]:
+        kind = getattr(ctypes, name, None)
+        if kind:
+            made = (kind * 2)(1 + 2j, 3j)
+            assert bi.buffer_interface(made).typestr == typestr and bi.buffer_interface(made).tolist() == [1 + 2j, 3j]
+            fields = type("Made", (ctypes.Structure,), {"_fields_": [("a", ctypes.c_char), ("z", kind)]})
+            view = bi.buffer_interface(fields(b"x", 1j))
+            assert view.itemsize == ctypes.sizeof(fields) and view["z"].typestr == typestr and view["z"].item() == 1j
+
+
+def test_strings_of_variable_length_are_refused_by_name(bi):
+    for given in (np.zeros(2, "T"), np.dtypes.StringDType()):
+        with pytest.raises(bi.UnsupportedTypeError, match=r"StringDType\(\) is not supported: x.astype\(\)"):
+            bi.buffer_interface(given) if isinstance(given, np.ndarray) else bi.empty(2, given, device="host")
 
 
 @pytest.mark.parametrize("dtype, remedy", [("g", "float64"), ("G", "complex128"), ("O", "float64")])

@@ -658,7 +658,7 @@ def of_ctypes(base, kinds, **members):
 def test_structures_of_ctypes_with_gaps_and_unions(bi):
     """Before Python 3.12, the formats of ctypes lack the gaps. The message names what reads such a structure then."""
     padded = of_ctypes(ctypes.Structure, [ctypes.c_char, ctypes.c_int])
-    packed = of_ctypes(ctypes.Structure, [ctypes.c_char, ctypes.c_int], _pack_=1)
+    packed = of_ctypes(ctypes.Structure, [ctypes.c_char, ctypes.c_int], _pack_=1, _layout_="ms")
     union = of_ctypes(ctypes.Union, [ctypes.c_int, ctypes.c_double])
     with_union = of_ctypes(ctypes.Structure, [union, ctypes.c_int])
     described = (padded, packed) if sys.version_info >= (3, 12) else ()

@@ -194,7 +194,14 @@ static int from_simple(PyObject *dtype, struct bi_dtype *out)
 	int registered = is_registered(dtype);
 	char text[BI_DTYPE_TEXT];
 
-	if (registered < 0 || text_of(dtype, registered ? "name" : "str", text) || parse_text(text, out))
+	if (registered < 0 || text_of(dtype, registered ? "name" : "str", text))
+		return -1;
+	/* Newer types of NumPy, such as StringDType(), have a repr in place of a typestr. */
+	if (!registered && !strchr("<>|=", *text))
+		return bip_refuse(
+			bip_UnsupportedTypeError,
+			"%R is not supported: x.astype() converts to a type that is, such as 'U8' or 'float64'", dtype);
+	if (parse_text(text, out))
 		return -1;
 	return registered && out->item_size > 1 ? check_native(dtype) : 0;
 }
