@@ -252,9 +252,10 @@ def install(targets):
 
 
 def python_of_the_newest():
-    """A sentence about the Python package there. tests/drivers/matrix.py runs its tests."""
+    """Sentences about the Python package there. tests/drivers/matrix.py runs its tests with the pinned libraries."""
     suites = json.loads((HERE.parent / "drivers/results.json").read_text())["PoCL 7"]["suites"]
-    return f"The tests of the Python package on Debian sid:\n{suites.get('whole package', 'not run')}."
+    pinned, newest = (suites.get(name, "not run") for name in ("whole package", "whole package, newest libraries"))
+    return f"The tests of the Python package on Debian sid:\n{pinned}.\nWith the newest libraries of PyPI, by hand:\n{newest}."
 
 
 def table_of_wheels():
