@@ -208,6 +208,9 @@ static void an_escape_that_is_cut_short_is_named_by_its_byte(void **state)
 	struct bi_error err;
 
 	(void)state;
+	/* Two surrogates are one character. */
+	assert_int_equal(bi__descr_read_word("\"\\ud83d\\ude00\"", 14, &dtype, &err), BI_EDTYPE);
+	assert_null(strstr(err.message, "backslash"));
 	for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++) {
 		assert_int_equal(bi__descr_read_word(wrong[i].text, strlen(wrong[i].text), &dtype, &err), BI_EDTYPE);
 		if (!strstr(err.message, wrong[i].byte))

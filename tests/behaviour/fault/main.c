@@ -82,6 +82,13 @@ static void run_scenario(const struct scenario *scenario, const char *device, st
 	run_scenario_and(1, scenario, device, outcome);
 }
 
+static int is_complete(const char *message)
+{
+	size_t length = strlen(message);
+
+	return length && message[length - 1] != ' ';
+}
+
 /* NULL if the outcome is right; `fails` says whether a failure was injected. */
 static const char *judge(const struct outcome *outcome, int fails, int status)
 {
@@ -96,8 +103,8 @@ static const char *judge(const struct outcome *outcome, int fails, int status)
 		return outcome->err.status ? "a call wrote an error although it succeeded" : NULL;
 	if (!fails)
 		return "fails although nothing was made to fail";
-	if (!*outcome->err.message || outcome->err.status != outcome->rc)
-		return "the error has no message, or another status than the call";
+	if (!is_complete(outcome->err.message) || outcome->err.status != outcome->rc)
+		return "the error has no complete message, or another status than the call";
 	if (status && outcome->rc != status && outcome->rc != BI_ENODEVICE)
 		return "the status is not the documented one";
 	return NULL;

@@ -1,6 +1,12 @@
 /* Rows 11 and 17 between contexts that share no events. */
+#define _POSIX_C_SOURCE 200809L
 #include "raw_driver.h"
 #include "uses.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "common/runtime/order.h"
 
 static const struct producer nobody;
 
@@ -326,6 +332,54 @@ static void row_17_host_memory_between_two_contexts(void **state)
 	bi_view_release(to);
 }
 
+struct late_use {
+	struct bi_stream *stream;
+	struct bi_use uses[2];
+};
+
+static void *begin_late(void *data)
+{
+	const struct late_use *late = data;
+
+	return bi_use_begin(late->stream, late->uses, 2, NULL) ? data : NULL;
+}
+
+/* Meanwhile other threads may use the other memories of the call. */
+static void row_17_host_memory_is_waited_for_alone(void **state)
+{
+	const struct timespec moment = { 0, 1000000 };
+	struct bi_context *second = open_second();
+	struct bi_view *host = wrap(PLACE_HOST, 7, nobody), *to = wrap_in(second, PLACE_DEVICE, 2, nobody);
+	struct bi_view *beside = wrap(PLACE_DEVICE, 1, nobody);
+	struct bi_stream *stream = home_of(fixture.context);
+
+	(void)state;
+	for (int swap = 0; swap < 2; swap++) {
+		struct late_use late = { stream, { { host, BI_ACCESS_WRITE }, { host, BI_ACCESS_WRITE } } };
+		struct gate *gate = close_gate(home_of(second));
+		uint64_t before = library_waits();
+		pthread_t thread;
+		void *failed;
+
+		late.uses[swap].view = beside;
+		copy(to, host, NULL);
+		assert_int_equal(pthread_create(&thread, NULL, begin_late, &late), 0);
+		for (int i = 0; i < 100 && (i < 20 || (is_counted() && library_waits() == before)); i++)
+			nanosleep(&moment, NULL);
+		assert_true(bi__order_try_lock(bi_view_memory(beside)));
+		bi__order_unlock(bi_view_memory(beside), NULL);
+		open_gate(gate);
+		assert_int_equal(pthread_join(thread, &failed), 0);
+		assert_null(failed);
+		expect_waits("cross", 1);
+		OK(bi_use_end(stream, late.uses, 2, &error));
+		finish_all();
+	}
+	bi_view_release(host);
+	bi_view_release(to);
+	bi_view_release(beside);
+}
+
 /* `done` does not block: the consumer waits itself if another device uses the memory. */
 static void row_11_a_hand_back_does_not_wait_for_another_device(void **state)
 {
@@ -365,6 +419,7 @@ int cross_rows(void)
 		ROW(row_17_pieces_outlive_their_context, NEED_GATE | NEED_CROSS),
 		ROW(row_17_pieces_outlive_the_context_that_sends_them, NEED_DEVICE),
 		ROW(row_17_host_memory_between_two_contexts, NEED_CROSS),
+		ROW(row_17_host_memory_is_waited_for_alone, NEED_GATE | NEED_CROSS),
 		ROW(row_11_a_hand_back_does_not_wait_for_another_device, NEED_GATE | NEED_CROSS),
 	};
 
