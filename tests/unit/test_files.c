@@ -120,6 +120,23 @@ static void a_missing_folder_is_made(void **state)
 	assert_null(bi__file_create_own(file_name, inner));
 }
 
+/* The descriptor of a file is 0 in a process whose standard input is closed. */
+static void a_file_may_be_the_standard_input(void **state)
+{
+	int input = dup(0), descriptor, rc;
+	int64_t nbytes;
+
+	(void)state;
+	close(0);
+	rc = bi__file_open("/dev/null", &descriptor, &nbytes, &error);
+	if (input >= 0) {
+		dup2(input, 0);
+		close(input);
+	}
+	assert_int_equal(rc, BI_OK);
+	assert_int_equal(descriptor, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +145,7 @@ int main(void)
 		cmocka_unit_test(what_others_can_write_is_refused),
 		cmocka_unit_test(a_link_is_refused),
 		cmocka_unit_test(a_missing_folder_is_made),
+		cmocka_unit_test(a_file_may_be_the_standard_input),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -2090,6 +2090,24 @@ static void *map(struct opened *opened, const struct bi__block *block, size_t of
 	return pointer;
 }
 
+/* A mapping that is not flushed is undone. */
+static void check_undone_map(struct opened *opened, const struct bi__block *block)
+{
+	void *pointer = NULL;
+	uintptr_t event = 0;
+	cl_uint maps = 1;
+
+	layer.arm("clFlush", 1, CL_INVALID_CONTEXT);
+	FAILS(BI_EDRIVER, "clFlush",
+	      backend->move.map(&opened->queue, &(struct bi__range){ block, 0, 10, BI_MAP_READ }, &pointer, &event,
+				&error));
+	assert_null(pointer);
+	OK(backend->order.finish(&opened->queue, &error));
+	assert_int_equal(bi__cl->GetMemObjectInfo((cl_mem)block->cookie, CL_MEM_MAP_COUNT, sizeof(maps), &maps, NULL),
+			 CL_SUCCESS);
+	assert_int_equal(maps, 0);
+}
+
 static void test_map(void **unused)
 {
 	struct opened opened;
@@ -2116,6 +2134,8 @@ static void test_map(void **unused)
 		memset(bytes + 900, 0xa5, 100);
 		read_block(&opened, &block, back);
 		assert_memory_equal(back, bytes, sizeof(back));
+		if (block.cookie)
+			check_undone_map(&opened, &block);
 		backend->memory.free(&opened.state, &block);
 	}
 	close_opened(&opened);
