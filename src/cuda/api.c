@@ -93,9 +93,9 @@ const char *bi__cu_name(bi__cu_result code)
 
 	if (found)
 		return found->name;
-	if (api.GetErrorName && api.GetErrorName(code, &name) == BI__CU_SUCCESS && name)
-		return name;
-	return "unknown code";
+	if (api.GetErrorName)
+		api.GetErrorName(code, &name); /* name stays NULL for a code that it lacks */
+	return name ? name : "unknown code";
 }
 
 int bi__cu_check(bi__cu_result code, const char *call, struct bi_error *err)

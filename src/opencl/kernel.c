@@ -84,8 +84,8 @@ static int build_program(cl_program program, cl_device_id device, struct bi_erro
 	log = bi__opencl_build_log(program, device);
 	for (char *c = log; c && (c = strchr(c, '\n'));)
 		*c = ' ';
-	rc = bi__fail_vendor(err, bi__cl_fail(code, "", NULL), code, "clBuildProgram failed: %s (%d): %s",
-			     bi__cl_name(code), code, log ? log : "no log");
+	rc = bi__fail_vendor(err, bi__cl_fail(code, "", NULL), code, "clBuildProgram failed: %s (%d)%s%s",
+			     bi__cl_name(code), code, log && *log ? ": " : "", log ? log : "");
 	free(log);
 	return rc;
 }

@@ -269,8 +269,8 @@ static void every_end_of_the_file_is_found(void **state)
 			source.nbytes = is_known ? source.nbytes : -1;
 			file.position = 0;
 			view = STALE(struct bi_view);
-			words = is_known && file.count >= 10 && file.count < 128
-					? "says that it has 128 bytes, the file"
+			words = is_known && file.count >= 10 && file.count < 192
+					? "says that it has 192 bytes, the file"
 					: "truncated: ";
 			REFUSED_FOR(BI_EBOUNDS, words, bi_npy_read(host, &source, &view, &error));
 			assert_null(view);

@@ -1101,7 +1101,7 @@ static void test_compiler_fails(void **unused)
 	} cases[] = {
 		{ CL_COMPILER_NOT_AVAILABLE, BI_EUNSUPPORTED, "clBuildProgram failed: CL_COMPILER_NOT_AVAILABLE (-3)" },
 		{ CL_OUT_OF_HOST_MEMORY, BI_ENOMEM, "clBuildProgram failed: CL_OUT_OF_HOST_MEMORY (-6)" },
-		{ CL_BUILD_PROGRAM_FAILURE, BI_EDRIVER, "clBuildProgram failed: CL_BUILD_PROGRAM_FAILURE (-11): " },
+		{ CL_BUILD_PROGRAM_FAILURE, BI_EDRIVER, "clBuildProgram failed: CL_BUILD_PROGRAM_FAILURE (-11)" },
 	};
 	struct opened opened;
 	struct pair pair;
@@ -2005,6 +2005,33 @@ static void test_last_reference_to_an_out_of_order_queue(void **unused)
 	assert_int_equal(driver()->clReleaseCommandQueue((cl_command_queue)other.native), CL_SUCCESS);
 }
 
+/* The close of a device waits for a caller's out-of-order queue if the caller has released it. */
+static void test_last_reference_at_the_close(void **unused)
+{
+	uint64_t finishes[2];
+
+	(void)unused;
+	for (int is_released = 0; is_released < 2; is_released++) {
+		struct opened opened;
+		struct bi__queue queue;
+		cl_command_queue native;
+
+		open_default(&opened);
+		queue = wrap_last_reference(&opened);
+		native = (cl_command_queue)queue.native;
+		assert_int_equal(driver()->clRetainCommandQueue(native), CL_SUCCESS);
+		backend->order.stream_close(&queue);
+		if (is_released)
+			assert_int_equal(driver()->clReleaseCommandQueue(native), CL_SUCCESS);
+		layer.reset();
+		close_opened(&opened);
+		finishes[is_released] = layer.count("clFinish");
+		if (!is_released)
+			assert_int_equal(driver()->clReleaseCommandQueue(native), CL_SUCCESS);
+	}
+	assert_int_equal(finishes[1], finishes[0] + 1);
+}
+
 /*
  * Work that somebody else enqueued has failed: whoever waits for it is told. The event of the command in between is
  * kept, because PoCL 3.1 aborts the process when a command fails whose event nobody holds.
@@ -2475,6 +2502,7 @@ int main(void)
 		cmocka_unit_test(test_queues_of_failed_work),
 		cmocka_unit_test(test_last_reference_to_an_out_of_order_queue),
 		cmocka_unit_test(test_wrapped_event_is_flushed),
+		cmocka_unit_test(test_last_reference_at_the_close),
 		cmocka_unit_test(test_order_across_queues),
 		cmocka_unit_test(test_wait_holds_back),
 		cmocka_unit_test(test_wait_asks_nothing_more),
