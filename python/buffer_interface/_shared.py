@@ -104,7 +104,8 @@ def _owner_of(array):
     if array.backend != "host" or array.size == 0 or array.mask is not None:
         return None
     address = int(array.buffer)
-    owners = list(_owners.values())
+    # Unlike values(), valuerefs() reads the dictionary in one step: another thread may add a memory meanwhile.
+    owners = [owner for owner in (reference() for reference in _owners.valuerefs()) if owner]
     return next((owner for owner in owners if owner.address <= address < owner.address + len(owner.memory)), None)
 
 

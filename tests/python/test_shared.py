@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import buffer_interface as bi
+from buffer_interface import _shared
+from peers.threads import frequent_switches, together  # noqa: F401
 
 EXPECTED = np.arange(24, dtype="f4").reshape(4, 6)
 
@@ -157,6 +159,20 @@ def test_many_rounds_leave_nothing_in_the_other_process(pool):
     for _ in range(50):
         pool.apply(increment, (bi.shared_empty(10),))
     assert pool.apply(open_files) - before <= 3  # the last array lives until the next task
+
+
+def test_other_threads_make_memories_while_the_memory_of_an_array_is_looked_for():
+    """multiprocessing does so for each array that it pickles."""
+    arrays = [bi.shared_empty(1) for _ in range(100)]
+
+    def work(number):
+        for _ in range(3000 if number == 0 else 1000):
+            if number == 0:
+                assert _shared._owner_of(arrays[3]) is not None
+            else:
+                [bi.shared_empty(1) for _ in range(3)]
+
+    together(work, 3)
 
 
 def test_a_forked_process_does_not_close_the_memory(array):
