@@ -153,21 +153,24 @@ PyObject *bip_map(PyObject *array, PyObject *const *args, Py_ssize_t count, PyOb
 
 /*
  * Takes the map out of the mapping. If several threads close the mapping, one thread gets the map, and the others get
- * NULL. Raises BufferError if buffers are in use.
+ * NULL. If buffers are in use: at the end of the `with` block, *out is NULL, and the last buffer ends the mapping.
+ * Elsewhere raises BufferError.
  */
-static int take_map(struct mapping *self, struct bi_map **out)
+static int take_map(struct mapping *self, int is_exit, struct bi_map **out)
 {
 	Py_ssize_t exports;
 
 	BIP_LOCK(self)
 	exports = self->exports;
+	if (is_exit)
+		self->is_ending = exports > 0;
 	*out = exports ? NULL : self->map;
 	if (*out) {
 		self->map = NULL;
 		self->is_unmapping = 1;
 	}
 	BIP_UNLOCK()
-	if (!exports)
+	if (!exports || is_exit)
 		return 0;
 	return bip_refuse(
 		PyExc_BufferError,
@@ -176,13 +179,13 @@ static int take_map(struct mapping *self, struct bi_map **out)
 		exports);
 }
 
-static int unmap(struct mapping *self)
+static int unmap(struct mapping *self, int is_exit)
 {
 	struct bi_map *map;
 	struct bi_error err;
 	int rc;
 
-	if (take_map(self, &map))
+	if (take_map(self, is_exit, &map))
 		return -1;
 	if (!map)
 		return 0;
@@ -200,19 +203,7 @@ static int unmap(struct mapping *self)
 
 static PyObject *close_mapping(PyObject *self, PyObject *Py_UNUSED(none))
 {
-	return unmap((struct mapping *)self) ? NULL : Py_NewRef(Py_None);
-}
-
-/* Marks the mapping as ending if buffers are in use. Returns 1 if there are some. */
-static int end_with_last_buffer(struct mapping *self)
-{
-	int has_buffers;
-
-	BIP_LOCK((PyObject *)self)
-	has_buffers = self->exports > 0;
-	self->is_ending = has_buffers;
-	BIP_UNLOCK()
-	return has_buffers;
+	return unmap((struct mapping *)self, 0) ? NULL : Py_NewRef(Py_None);
 }
 
 /*
@@ -221,9 +212,7 @@ static int end_with_last_buffer(struct mapping *self)
  */
 static PyObject *mapping_exit(PyObject *self, PyObject *Py_UNUSED(args))
 {
-	if (end_with_last_buffer((struct mapping *)self))
-		Py_RETURN_NONE;
-	return close_mapping(self, NULL);
+	return unmap((struct mapping *)self, 1) ? NULL : Py_NewRef(Py_None);
 }
 
 /* Ends the mapping outside of a call that can raise. An exception is written to sys.unraisablehook. */
@@ -231,7 +220,7 @@ static void unmap_unraisable(struct mapping *self)
 {
 	struct bip_raised raised = bip_put_aside();
 
-	if (unmap(self))
+	if (unmap(self, 0))
 		PyErr_WriteUnraisable(NULL);
 	bip_put_back(raised);
 }
