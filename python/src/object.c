@@ -110,14 +110,33 @@ int bip_wait(PyObject *self)
 	return rc;
 }
 
-int bip_refuse_released(PyObject *self)
+int bip_is_released(PyObject *self)
 {
-	const struct bi_view *view;
+	int is_released;
 
 	BIP_LOCK(self)
-	view = bip_view_locked(self);
+	is_released = !((struct bip_object *)self)->view;
 	BIP_UNLOCK()
-	return view ? 0 : -1;
+	return is_released;
+}
+
+int bip_refuse_released(PyObject *self)
+{
+	int is_released = bip_is_released(self);
+
+	if (is_released)
+		raise_released();
+	return is_released ? -1 : 0;
+}
+
+int bip_has_mask(PyObject *self)
+{
+	int has_mask;
+
+	BIP_LOCK(self)
+	has_mask = bip_view_locked(self) ? ((struct bip_object *)self)->mask != NULL : -1;
+	BIP_UNLOCK()
+	return has_mask;
 }
 
 PyObject *bip_mask(PyObject *self)
@@ -132,8 +151,10 @@ PyObject *bip_mask(PyObject *self)
 
 int bip_refuse_mask(PyObject *object, const char *operation)
 {
-	if (!((struct bip_object *)object)->mask)
-		return 0;
+	int has_mask = bip_has_mask(object);
+
+	if (has_mask <= 0)
+		return has_mask;
 	return bip_refuse(bip_UnsupportedError, "the array is masked: %s does not apply masks", operation);
 }
 

@@ -17,17 +17,14 @@ enum bip_flag {
 
 struct bip_object {
 	PyObject_HEAD
-		/*
-		 * Guarded by BIP_LOCK, but compared with NULL without it. The pointers are NULL after the array was
-		 * released.
-		 */
+		/* Guarded by BIP_LOCK. The pointers are NULL after the array was released. */
 		struct bi_view *view;
 	struct bi_stream *acquired; /* the stream given to the import, until it is handed back; or NULL */
 	PyObject *mask; /* the mask, a BufferInterface, or NULL */
 	PyObject *pattern; /* the private dict of an array interface (export/pattern.h), or NULL */
 	char was_asked; /* 1: a dictionary of an array interface was exported before */
 	char is_cuda; /* 1: `pattern` belongs to __cuda_array_interface__; 0: to __array_interface__ */
-	/* Not guarded. */
+	/* Not guarded, because only the function that makes the object writes them. */
 	char is_ready; /* 1: describes ready memory (export/native.c): `stream` is None also if the memory is pending */
 	unsigned flags; /* enum bip_flag */
 	PyObject *weakrefs; /* the interpreter's list of weak references */
@@ -62,9 +59,19 @@ int bip_wait(PyObject *self);
  */
 PyObject *bip_mask(PyObject *self);
 
+/* Returns true if the array was released. */
+int bip_is_released(PyObject *self);
 /* Raises InvalidArrayError if the array was released. */
 int bip_refuse_released(PyObject *self);
-/* Raises UnsupportedError if the array has a mask, because the operation would ignore the mask. */
+/*
+ * Returns 1 if the array has a mask, else 0. Returns -1 with InvalidArrayError if the array was released, because its
+ * mask was released too. A view that the caller holds may be that of a masked array then.
+ */
+int bip_has_mask(PyObject *self);
+/*
+ * Raises UnsupportedError if the array has a mask, because the operation would ignore the mask. Raises
+ * InvalidArrayError if the array was released.
+ */
 int bip_refuse_mask(PyObject *object, const char *operation);
 
 /*

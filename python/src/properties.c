@@ -195,7 +195,7 @@ static PyObject *get_stream(PyObject *self, void *Py_UNUSED(closure))
 
 static PyObject *get_released(PyObject *self, void *Py_UNUSED(closure))
 {
-	return PyBool_FromLong(!((struct bip_object *)self)->view);
+	return PyBool_FromLong(bip_is_released(self));
 }
 
 static PyObject *get_mask(PyObject *self, void *Py_UNUSED(closure))
@@ -236,8 +236,8 @@ static PyObject *repr_of_view(const struct bi_view *view, int is_masked)
 
 static PyObject *first_line(PyObject *self)
 {
-	int is_masked = ((struct bip_object *)self)->mask != NULL;
-	struct bi_view *view = ((struct bip_object *)self)->view ? bip_hold(self) : NULL;
+	int is_masked = bip_has_mask(self);
+	struct bi_view *view = is_masked < 0 ? NULL : bip_hold(self);
 	PyObject *result;
 
 	if (!view) {
@@ -255,10 +255,8 @@ PyObject *bip_repr(PyObject *self)
 
 	if (!head)
 		return NULL;
-	if (bip_refuse_released(self)) {
-		PyErr_Clear();
+	if (bip_is_released(self))
 		return head;
-	}
 	contents = bip_call_python("contents_text", self, NULL, 0, NULL);
 	result = contents && PyUnicode_GetLength(contents) ? PyUnicode_FromFormat("%U\n%U", head, contents) : NULL;
 	if (!result && !PyErr_Occurred())

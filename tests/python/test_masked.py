@@ -126,6 +126,29 @@ def test_L1_release_lets_the_mask_go(bi, masked):
     assert [ref() for ref in gone] == [None, None]
 
 
+class Releases:
+    """An argument of asarray() that releases the array when it is read."""
+
+    def __init__(self, view):
+        self.view = view
+
+    def __bool__(self):
+        self.view.release()
+        return True
+
+    @property
+    def spec(self):
+        self.view.release()
+        return "host"
+
+
+@pytest.mark.parametrize("name", ["copy", "device"])
+def test_L1_array_that_is_released_before_its_copy_is_not_copied_without_its_mask(bi, masked, name):
+    view = bi.buffer_interface(masked(), mask="keep")
+    with pytest.raises(InvalidArrayError, match="L1"):
+        bi.asarray(view, **{name: Releases(view)})
+
+
 def test_C3_mask_of_a_released_array_lives_on(bi, masked):
     view = bi.buffer_interface(masked(), mask="keep")
     mask = view.mask

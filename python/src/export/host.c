@@ -120,13 +120,11 @@ static void fill_layout(struct exported_buffer *exported, int flags, Py_buffer *
 
 static struct exported_buffer *export_if_possible(PyObject *self, int flags)
 {
-	struct bi_view *view;
+	int has_mask = bip_has_mask(self);
+	struct bi_view *view = has_mask ? NULL : bip_hold(self);
 
-	if (((struct bip_object *)self)->mask) {
+	if (has_mask > 0)
 		bip_refuse(bip_UnsupportedError, "%s", MASKED);
-		return NULL;
-	}
-	view = bip_hold(self);
 	if (!view)
 		return NULL;
 	if (check_request(view, flags) == 0 && bip_settle(view) == 0)
@@ -167,8 +165,10 @@ void bip_releasebuffer(PyObject *Py_UNUSED(self), Py_buffer *buffer)
  */
 static int check_attribute(PyObject *self, const struct bi_view *view)
 {
-	if (((struct bip_object *)self)->mask)
-		return bip_refuse(PyExc_AttributeError, "%s", MASKED);
+	int has_mask = bip_has_mask(self);
+
+	if (has_mask)
+		return has_mask < 0 ? -1 : bip_refuse(PyExc_AttributeError, "%s", MASKED);
 	if (bip_is_host(view))
 		return bip_settle(view);
 	return bip_refuse(PyExc_AttributeError, "memory of %s is not host memory: use numpy(), map() or to('host')",

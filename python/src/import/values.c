@@ -148,14 +148,13 @@ static int is_same_type(const char *a, const char *b)
 				     bi_dtype_parse(b, &second, NULL) == BI_OK && bi_dtype_equal(first, second));
 }
 
-/* Returns true if the list is [('', type)], and the text `type` names the same type as the typestr. */
-static int repeats_typestr(PyObject *list, const char *typestr)
+/* Returns true if the field is ('', type), and the text `type` names the same type as the typestr. */
+static int is_plain_field(PyObject *field, const char *typestr)
 {
-	PyObject *field = PyList_GET_SIZE(list) == 1 ? PyList_GET_ITEM(list, 0) : NULL;
 	PyObject *name, *type;
 	const char *text;
 
-	if (!field || !PyTuple_Check(field) || PyTuple_GET_SIZE(field) != 2)
+	if (!PyTuple_Check(field) || PyTuple_GET_SIZE(field) != 2)
 		return 0;
 	name = PyTuple_GET_ITEM(field, 0);
 	type = PyTuple_GET_ITEM(field, 1);
@@ -165,6 +164,21 @@ static int repeats_typestr(PyObject *list, const char *typestr)
 	if (!text)
 		PyErr_Clear();
 	return text && is_same_type(text, typestr);
+}
+
+/* Returns true if the list has only one field, and is_plain_field is true for it. */
+static int repeats_typestr(PyObject *list, const char *typestr)
+{
+	PyObject *field = NULL;
+	int is_repeated;
+
+	BIP_LOCK(list)
+	if (PyList_GET_SIZE(list) == 1)
+		field = Py_NewRef(PyList_GET_ITEM(list, 0));
+	BIP_UNLOCK()
+	is_repeated = field && is_plain_field(field, typestr);
+	Py_XDECREF(field);
+	return is_repeated;
 }
 
 static int is_void_typestr(const char *typestr)

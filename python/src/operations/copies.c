@@ -103,12 +103,13 @@ static int copy_mask(struct bi_context *context, PyObject *mask, PyObject *to, P
 
 /*
  * Copies an array with its mask. The mask is read first, because another thread may release the array during the copy.
+ * The caller has held the view before, so an array without a mask may be one that was released since.
  */
 static PyObject *copy_with_mask(struct bi_context *context, PyObject *object, const struct bi_view *view,
 				PyObject *stream)
 {
 	PyObject *mask = bip_mask(object);
-	PyObject *result = copy_as_object(context, view, stream);
+	PyObject *result = !mask && bip_refuse_released(object) ? NULL : copy_as_object(context, view, stream);
 
 	if (result && mask && copy_mask(context, mask, result, stream))
 		Py_CLEAR(result);

@@ -95,11 +95,12 @@ static PyObject *change_masked(PyObject *self, const struct change *change, cons
 static PyObject *derive_view(PyObject *self, const struct change *change, const void *argument)
 {
 	struct bi_view *view, *changed = NULL;
+	int is_masked, rc = 0;
 	struct bi_error err;
-	int rc = 0;
 
 	BIP_LOCK(self)
 	view = bip_view_locked(self);
+	is_masked = ((struct bip_object *)self)->mask != NULL;
 	if (view)
 		rc = change->apply(view, argument, &changed, &err);
 	BIP_UNLOCK()
@@ -107,7 +108,7 @@ static PyObject *derive_view(PyObject *self, const struct change *change, const 
 		return NULL;
 	if (rc)
 		return raise_for_change(change, rc, &err);
-	if (((struct bip_object *)self)->mask)
+	if (is_masked)
 		return change_masked(self, change, argument, changed);
 	return bip_derive((struct bip_object *)self, changed);
 }
