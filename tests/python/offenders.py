@@ -32,7 +32,7 @@ class Memory:
         KEPT.append(self.numbers)
 
     def __del__(self):
-        for i in range(ITEMS):
+        for i in range(len(self.numbers)):  # a global variable may be None at the end of the process
             self.numbers[i] = -1
 
 
@@ -127,7 +127,7 @@ class Struct(Dictionary):
 # Buffers: a type of Python whose bf_getbuffer is replaced
 
 GETBUFFER = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(structs.PyBuffer), ctypes.c_int)
-AS_BUFFER = 160  # offset of tp_as_buffer in a type of 64-bit Python
+AS_BUFFER = object.__basicsize__ + 144  # offset of tp_as_buffer in a type of 64-bit Python
 incref = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 
 

@@ -875,6 +875,8 @@ def run_case(number):
     for held in world.held:
         if isinstance(held, bi.BufferInterface):
             held.release()
+    # The class of the producer keeps the world. CPython 3.13 without a GIL frees no class after the first thread was started.
+    world.raised.clear()
     given = producer.given if type(producer) is Exporter else []
     try:
         ref = None if isinstance(producer, type) else weakref.ref(producer)
@@ -925,7 +927,8 @@ def run(seed, count, say=None):
 def test_hostile_objects(cuda):
     """The same cases again and again: nothing stays allocated. The first rounds fill caches."""
     blocks = [run(0, CASES_IN_THE_SUITE)[-1] for _ in range(ROUNDS_IN_THE_SUITE)]
-    assert min(after - before for before, after in zip(blocks[1:], blocks[2:])) < 10, blocks
+    is_class_immortal = sys.getrefcount(type("Class", (), {})) > 1 << 30
+    assert is_class_immortal or min(after - before for before, after in zip(blocks[1:], blocks[2:])) < 10, blocks
 
 
 def resident():
