@@ -47,7 +47,10 @@ static struct entry entries[MOST];
 static struct word words[WORDS];
 static uint64_t clock_of_uses;
 
-/* The lock of the cache. It is the GIL if there is one. Its holder does not wait, and runs no Python code. */
+/*
+ * The lock of the cache. It is the GIL if there is one. Its holder does not wait, and runs no Python code. In a forked
+ * child it is free: os.fork() stops the other threads first, and a thread that holds the lock cannot be stopped.
+ */
 #ifdef Py_GIL_DISABLED
 static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
 #endif

@@ -350,7 +350,7 @@ def test_weak_references():
 def test_objects_are_not_tracked_and_small():
     view = buffer_interface(np.zeros((2, 2, 2, 2)))
     assert not gc.is_tracked(view)
-    assert sys.getsizeof(view) <= 64
+    assert sys.getsizeof(view) <= object.__basicsize__ + 48
 
 
 # Cycles
