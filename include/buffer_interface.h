@@ -506,9 +506,9 @@ struct bi_device {
 /*
  * Writes up to `capacity` entries, and the number of all entries into *count. The list begins with the devices that can
  * be used, the best first; "#2" means position 2 of this list. Entries with a reason follow: one for each backend that
- * lists no device, one for each OpenCL platform without a usable device, and one for each device of another backend
- * that cannot be used. A single OpenCL device that cannot be used has no entry. A missing driver is no failure.
- * `devices` may be NULL if capacity is 0. The list has at most 64 entries; further devices are left out.
+ * lists no device, one for each OpenCL platform without a usable device, and one for each device of a backend other than
+ * OpenCL that cannot be used. An OpenCL device that cannot be used has no entry of its own. A missing driver is no
+ * failure. `devices` may be NULL if capacity is 0. The list has at most 64 entries; further devices are left out.
  */
 BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struct bi_error *err);
 
@@ -748,7 +748,8 @@ BI_API int bi_stream_wait(struct bi_stream *stream, struct bi_event *event, stru
 BI_API int bi_event_record(struct bi_stream *stream, struct bi_event **out, struct bi_error *err);
 /*
  * Wraps a cl_event of this context or a recorded CUevent. The library retains a cl_event, and flushes its queue unless
- * the event is complete. The caller keeps a CUevent alive. BI_EINVAL: the handle is 0, or the cl_event belongs to
+ * the event is complete: the caller keeps the queue alive until this call returns. The caller keeps a CUevent alive as
+ * long as the wrap. BI_EINVAL: the handle is 0, or the cl_event belongs to
  * another context. BI_EUNSUPPORTED: the host has no events to wrap. Owned.
  */
 BI_API int bi_event_wrap(struct bi_context *context, uintptr_t handle, struct bi_event **out, struct bi_error *err);
@@ -847,8 +848,8 @@ BI_API struct bi_memory *bi_memory_retain(struct bi_memory *memory);
  * the function `done` (abi.h). Otherwise the memory is retired. It is freed by the next call that sees that its work is
  * complete: an allocation, import, wrap, copy, fill, launch or bi_use_begin in its context, bi_view_synchronize,
  * bi_stream_synchronize, bi_event_synchronize, bi_context_trim or the close of the context (docs/ordering.md, rows 13
- * to 15). Memory that the library allocated and never exported enters the pool instead, up to the limit of the pool.
- * Beyond that limit it is freed when the work on it is complete: as retired memory, or by the driver (15.2).
+ * to 15). Memory that the library allocated and never exported enters the pool instead, if it fits into the limit of the
+ * pool. The pool then frees what entered it first, until the limit holds (15.2).
  */
 BI_API void bi_memory_release(struct bi_memory *memory);
 /* Return the size in bytes, and the context. The context is borrowed. */

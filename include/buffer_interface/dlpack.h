@@ -146,9 +146,9 @@ struct bi_dlpack_import_options {
  * NULL. Owned.
  *
  * The producer keeps the memory and everything else that the tensor points to until the deleter has returned. The
- * library keeps nothing of the producer but the tensor. A caller that knows an object behind the tensor, as bindings
- * do, keeps the object until then: it passes a tensor of its own, whose deleter calls the producer's and then releases
- * the object.
+ * library keeps nothing of the producer but the tensor. A binding may have to keep an object that the tensor depends
+ * on. It then passes a tensor of its own. The deleter of that tensor calls the producer's deleter, and then releases the
+ * object.
  *
  * `context` must reach the memory: any context for CPU and pinned memory, the same device for CUDA memory [E9], any
  * CUDA device for managed memory, the same cl_context for OpenCL memory.

@@ -44,8 +44,9 @@ struct bi_program_source {
 	const char *options;            /* for the compiler, separated by blanks, not quoted, such as "-DN=4"; or NULL.
 					   Borrowed for the call. The host ignores them */
 	/*
-	 * Host: the kernels. CUDA: kernels with the same parameters, if `image` is machine code, or PTX that was not
-	 * made of BI_KERNEL. They outlive the program. NULL: there are none.
+	 * Host: the kernels. CUDA: host kernels with the names and parameters of the kernels in `image`. They are needed
+	 * if `image` is machine code, or PTX that was not made from BI_KERNEL. They outlive the program. NULL: there are
+	 * none.
 	 */
 	const struct bi_host_kernel *const *functions;
 	size_t function_count;

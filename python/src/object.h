@@ -25,7 +25,7 @@ struct bip_object {
 	char was_asked; /* 1: a dictionary of an array interface was exported before */
 	char is_cuda; /* 1: `pattern` belongs to __cuda_array_interface__; 0: to __array_interface__ */
 	/* Not guarded, because only the function that makes the object writes them. */
-	char is_ready; /* 1: describes ready memory (export/native.c): `stream` is None also if the memory is pending */
+	char is_ready; /* 1: the attribute `stream` is None, even if the memory is pending (export/native.c) */
 	unsigned flags; /* enum bip_flag */
 	PyObject *weakrefs; /* the interpreter's list of weak references */
 };

@@ -188,8 +188,8 @@ static bi__cu_result query_last(bi__cu_pointer pointer, struct last *last)
 }
 
 /*
- * Returns true if the last byte is mapped and in the same range as the first. Bytes between them are not examined. This
- * saves a call for each mapping of memory that consists of many.
+ * Returns true if the last byte is mapped, and has the memory type and the range of the first byte. The bytes between
+ * the two are not examined: memory may consist of many mappings, and each would need a call.
  */
 static int is_one_range(const struct last *last, const struct facts *facts)
 {

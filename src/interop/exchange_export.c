@@ -95,7 +95,7 @@ static inline void put_order(const struct bi_stream *home, struct bi_exchange *o
 	out->event = 0;
 }
 
-/* Consumers that use the memory as host memory cannot wait for a stream of a device. */
+/* Returns 1 if consumers use the memory as host memory. Such consumers cannot wait for a stream of a device. */
 static int is_for_host(const struct bi_memory *memory)
 {
 	return memory->backend->exported[memory->block.memory].handle == BI_HANDLE_HOST;

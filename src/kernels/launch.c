@@ -205,8 +205,8 @@ static int64_t line_pitch(const struct pair *pair)
 }
 
 /*
- * Rounds the extent of a tile down to whole sectors if the runs or lines along the axis are aligned. So no tile begins
- * or ends inside of a word. Does not round an extent that is the whole axis. Returns 0 if nothing is left.
+ * Rounds the extent of a tile down to whole sectors if the runs or lines along the axis are aligned, so that only the
+ * last tile can end inside of a word. Does not round an extent that is the whole axis. Returns 0 if nothing is left.
  */
 static int64_t round_extent(const struct pair *pair, int axis, int64_t extent)
 {

@@ -356,8 +356,8 @@ static int get_context_devices(cl_context context, struct devices *out, struct b
 }
 
 /*
- * Chooses a device of an adopted context for a caller who named none. Writes the position of the queue's device in
- * `devices` to *ordinal, or 0 if `queue` is NULL.
+ * Writes the position in `devices` of the device of `queue` to *ordinal. If `queue` is NULL, the position is 0.
+ * BI_EINVAL: the list does not contain the device.
  */
 static int find_adopted_device(const struct devices *devices, cl_command_queue queue, int *ordinal,
 			       struct bi_error *err)

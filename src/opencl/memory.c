@@ -172,8 +172,8 @@ static int check_buffer(const struct facts *facts, uintptr_t context, size_t nby
 {
 	if (facts->type != CL_MEM_OBJECT_BUFFER)
 		return bi__fail(err, BI_EUNSUPPORTED,
-				"the cl_mem is no buffer (type 0x%x): copy it into one, images by "
-				"clEnqueueCopyImageToBuffer",
+				"the cl_mem is no buffer (type 0x%x): copy its contents into a buffer (an image: by "
+				"clEnqueueCopyImageToBuffer), and wrap that",
 				facts->type);
 	if ((uintptr_t)facts->context != context)
 		return bi__fail(err, BI_EINVAL, "the cl_mem belongs to another cl_context [O6]");

@@ -259,7 +259,10 @@ static int copy_native(const struct bi__opencl_job *job, struct bi_error *err)
 /* NVIDIA's fill command does not end, or fails, from this many bytes on (docs/opencl.md). */
 #define FILL_LIMIT (UINT64_C(1) << 31)
 
-/* Returns true if the items of the destination are adjacent and the driver's fill command accepts the item. */
+/*
+ * Returns true if the items of the destination are adjacent, and the driver's fill command accepts the item and the
+ * number of bytes.
+ */
 static int is_pattern(const struct bi__opencl_job *job, size_t to)
 {
 	const struct bi__plan *plan = job->plan;

@@ -73,7 +73,10 @@ static inline cl_mem bi__opencl_buffer(const struct bi__block *block)
  */
 int bi__opencl_launch(const struct bi__opencl_job *job, struct bi_error *err);
 
-/* Releases the library's kernels and their program. The caller holds program_lock, or closes the context. */
+/*
+ * Releases the library's kernels and their program. A kernel that a launch uses now is kept again after the launch, and
+ * keeps its program. The caller holds program_lock, or closes the context.
+ */
 void bi__opencl_release_program(struct bi__opencl *opencl);
 
 /*

@@ -332,8 +332,9 @@ int bi__opencl_event_retain(uintptr_t event, struct bi_error *err)
 }
 
 /*
- * Flushes the queue of an event that is not complete. Until then a driver need not execute the command, and a wait for
- * the event in another queue need not end. User events have no queue. The queue of a complete event may be gone.
+ * Flushes the queue of an event that is not complete. Before the flush, a driver need not execute the command, and a
+ * wait for the event in another queue need not end. User events have no queue. The queue of a complete event may be
+ * gone. The caller keeps the queue of any other event alive.
  */
 static int flush_queue_of(cl_event event, struct bi_error *err)
 {

@@ -348,9 +348,9 @@ ACTIONS = [
 ]  # fmt: skip
 
 
-def work(s, seed, until, count):
+def work(s, seed, goes_on, count):
     r = random.Random(seed)
-    while not s.stops and time.monotonic() < until:
+    while not s.stops and goes_on(count[0]):
         action = r.choice(ACTIONS)
         try:
             action(s, r)
@@ -396,18 +396,17 @@ def fork(s):
     assert status == 0, f"the child ended with {status}"
 
 
-def run(devices, seconds, count, seed=0, forks=False):
-    """Returns how many actions were done."""
+def run(devices, count, goes_on, seed=0, forks=False):
+    """Each thread acts as long as goes_on(number of its actions). Returns the number of actions and of children."""
     s = Shared(devices)
-    until = time.monotonic() + seconds
     counts = [[0] for _ in range(count)]
     threads = [
-        threading.Thread(target=work, args=(s, 1000 * seed + i, until, counts[i]), daemon=True) for i in range(count)
+        threading.Thread(target=work, args=(s, 1000 * seed + i, goes_on, counts[i]), daemon=True) for i in range(count)
     ]
     for thread in threads:
         thread.start()
     forked = 0
-    while forks and not s.stops and time.monotonic() < until:
+    while forks and not s.stops and goes_on(0):
         time.sleep(0.2)
         fork(s)
         forked += 1
@@ -430,7 +429,7 @@ def test_threads_that_share_arrays(cuda, pocl):
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        assert run(["host", "cuda", pocl], 2, 4)[0] > 100
+        assert run(["host", "cuda", pocl], 4, lambda done: done < 500) == (2000, 0)
     finally:
         sys.setswitchinterval(interval)
 
@@ -442,4 +441,6 @@ if __name__ == "__main__":
     warnings.filterwarnings("ignore", "descr")
     faulthandler.enable()
     DEVICES = os.environ.get("BI_RACES_DEVICES", "host cuda opencl").split()
-    print(run(DEVICES, float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if sys.argv[3:] else 0, forks=True))
+    UNTIL = time.monotonic() + float(sys.argv[1])
+    SEED = int(sys.argv[3]) if sys.argv[3:] else 0
+    print(run(DEVICES, int(sys.argv[2]), lambda _: time.monotonic() < UNTIL, SEED, forks=True))

@@ -726,7 +726,7 @@ static void test_adopt_refuses(void **unused)
 	FAILS(BI_EUNSUPPORTED, "kind 2", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	image = make_image(&opened);
 	foreign = foreign_buffer(image, 0, 0);
-	FAILS(BI_EUNSUPPORTED, "the cl_mem is no buffer (type 0x10f1): copy it into one",
+	FAILS(BI_EUNSUPPORTED, "the cl_mem is no buffer (type 0x10f1): copy its contents into a buffer",
 	      backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	assert_references(image, 1);
 	bi__cl->ReleaseMemObject(image);
@@ -2355,6 +2355,15 @@ static void test_second_try(void **unused)
 	OK(bi_memory_create(context, 19000, BI_MEMORY_DEVICE, &memory, &error));
 	assert_int_equal(size_of(memory), 19000);
 	bi_memory_release(memory);
+	/* Memory is freed if that size is below the limit, and there is no memory for it. */
+	layer.reset();
+	layer.arm("clCreateBuffer", 1, CL_INVALID_BUFFER_SIZE);
+	layer.arm("clCreateBuffer", 2, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+	OK(bi_memory_create(context, 19000, BI_MEMORY_DEVICE, &memory, &error));
+	assert_true(layer.count("clReleaseMemObject") == 1);
+	/* It does not enter the pool, because its size is none of a class. */
+	bi_memory_release(memory);
+	assert_true(layer.count("clReleaseMemObject") == 2);
 	layer.reset();
 	bi_context_release(context);
 }

@@ -27,8 +27,8 @@ struct check_case {
 	const char *name;
 	const char *rule; /* the rule that the array breaks; NULL: the array is legal */
 	/*
-	 * NULL, or the rule that a consumer breaks if it refuses this array, although it accepts the last array before
-	 * it that has no `permits`.
+	 * The rule by which a consumer must accept this array, or NULL. The base is the last array before this one
+	 * whose `permits` is NULL. A consumer that accepts the base and refuses this array breaks the rule.
 	 */
 	const char *permits;
 	/*

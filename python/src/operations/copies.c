@@ -179,7 +179,7 @@ static int is_same_structure(const struct bi_layout *a, const struct bi_layout *
 	return a->descr_length == b->descr_length && memcmp(a->descr, b->descr, a->descr_length) == 0;
 }
 
-/* Raises TypeError if the element types differ, because a copy does not convert elements. */
+/* Raises TypeError if the element types or their fields differ, because a copy does not convert elements. */
 static int check_types(const struct bi_layout *dst, const struct bi_layout *src)
 {
 	char to[BI_DTYPE_TEXT], from[BI_DTYPE_TEXT];

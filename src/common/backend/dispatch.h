@@ -110,7 +110,10 @@ int bi__dispatch_locate(enum bi__handle_of of, uint32_t kind, uintptr_t handle, 
 
 int bi__dispatch_stream_open(struct bi__device *device, struct bi__queue *queue, struct bi_error *err);
 int bi__dispatch_stream_close(const struct bi__device *device, struct bi__queue *queue);
-/* Called after a call that may have enqueued work. Follow, wait, copy, map, unmap and launch call it themselves. */
+/*
+ * Counts a call that may have enqueued work (bi__queue.enqueued), and is called after it. Follow, wait, copy, map,
+ * unmap and launch count themselves.
+ */
 void bi__dispatch_count_enqueued(const struct bi__device *device, struct bi__queue *queue);
 int bi__dispatch_follow(const struct bi__device *device, struct bi__queue *waiter, struct bi__queue *on,
 			struct bi_error *err);

@@ -8,9 +8,9 @@
 
 /*
  * Opens the file `path` in `directory` for reading. `path` must be a regular file and no symbolic link. The effective
- * user must own the file and the directory, and no other user may have the permission to write them. Returns NULL if
- * one of these conditions is not true, and on failure. On Windows always returns NULL, because permissions are not read
- * there.
+ * user must own the file and the directory, and neither their group nor others may have the permission to write them.
+ * Returns NULL if one of these conditions is not true, and on failure. On Windows always returns NULL, because
+ * permissions are not read there.
  */
 FILE *bi__file_open_own(const char *directory, const char *path);
 

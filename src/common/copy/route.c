@@ -116,7 +116,8 @@ static struct bi_context *choose_staging(const struct bi__job *job)
 }
 
 /*
- * Chooses the route and makes the plan. A copy between overlapping arrays gets no plan here: its two steps get theirs.
+ * Chooses the route and makes the plan. A copy of an array to itself gets only the kind BI_PLAN_NOTHING and 0 bytes. A
+ * copy between overlapping arrays gets no plan here, because its two steps get theirs.
  */
 static int choose_route(struct bi__job *job, struct route *route, struct bi_error *err)
 {

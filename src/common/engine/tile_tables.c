@@ -27,7 +27,10 @@ static void list_pieces(struct bi__tiles *tiles)
 		add_axis(&tiles->pieces, tiles->column[i]->block, llabs(tiles->column[i]->src));
 }
 
-/* Returns the step along the axis in `lines`: ONCE: bytes in `c`; TWICE: positions; LARGE: bytes in the source. */
+/*
+ * Returns the step of `lines` along the axis. ONCE: the step is in bytes of `c`. TWICE: it is in elements of a row of
+ * `a`. LARGE: it is in bytes of the source.
+ */
 static int64_t step_of_lines(const struct bi__tiles *tiles, const struct bi__tile_axis *axis)
 {
 	const int64_t step = axis->src < 0 ? -axis->place : axis->place;

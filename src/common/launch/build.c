@@ -61,8 +61,9 @@ static const char *find_error(const char *log)
 }
 
 /*
- * Fails with the message of a failed build and one line of its log: the first error, or else the first line. If the
- * compiler refused the source, the status is BI_EINVAL, and that line replaces the message.
+ * Fails with the message of a failed build and one line of its log. The line is the first error, or else the first line
+ * that is not blank. If the compiler refused the source, the status is BI_EINVAL, and the line replaces the message. If
+ * the log is empty, the message stays.
  */
 static int fail_with_log(const struct bi__source *source, int status, const struct bi_error *failed,
 			 struct bi_error *err)
@@ -82,10 +83,9 @@ static int fail_with_log(const struct bi__source *source, int status, const stru
 		line = failed->message;
 		length = (int)strlen(line);
 	}
-	return bi__fail_vendor(
-		err, BI_EINVAL, failed->vendor,
-		"the source or its options do not compile; the compiler names no error, and writes: %.*s", length,
-		line);
+	return bi__fail_vendor(err, BI_EINVAL, failed->vendor,
+			       "the source or its options do not compile, and the compiler names no error: %.*s",
+			       length, line);
 }
 
 static int build_program(struct bi_context *context, const struct bi_program_source *wanted, uintptr_t *handle,

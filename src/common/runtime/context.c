@@ -15,7 +15,7 @@
 #include "common/runtime/retire.h"
 #include "common/runtime/stream.h"
 
-/* The limit of retired memory is the limit of the pool, which may be small or 0, but not less than this. */
+/* The limit of retired memory is the limit of the pool, but at least this: the limit of the pool may be small or 0. */
 #define LEAST_RETIRED_LIMIT ((size_t)64 << 20)
 
 static void init_settings(struct bi_context *context, const struct bi_options *options)

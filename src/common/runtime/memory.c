@@ -167,10 +167,11 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 	struct bi_error failure;
 	int rc = allocate_pooled(context, nbytes, kind, out, &failure);
 
-	if (rc == BI_ENOMEM) {
-		if (!is_above_limit(context, &failure))
-			free_unused(context, kind);
-		/* Without the rounding of the pool: the size may be the largest that there is memory for. */
+	/* The next tries do without the rounding of the pool: the size may be the largest that there is memory for. */
+	if (rc == BI_ENOMEM && is_above_limit(context, &failure))
+		rc = bi__memory_new(context, nbytes, kind, 0, out, &failure);
+	if (rc == BI_ENOMEM && !is_above_limit(context, &failure)) {
+		free_unused(context, kind);
 		rc = bi__memory_new(context, nbytes, kind, 0, out, &failure);
 	}
 	if (rc == BI_ENOMEM)

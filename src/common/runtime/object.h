@@ -197,7 +197,9 @@ struct bi__end {
 struct bi__point {
 	uint64_t stream; /* serial of the stream; 0: none, or CUDA's per-thread stream */
 	struct bi__end *end; /* retained; or NULL */
-	uint64_t seen; /* in `reads`: the stream has waited for work up to epoch `seen` - 1; 0: for `written` alone */
+	/* In `reads`: 1 + the epoch up to which the stream has waited for work; 0: it has waited for `written` alone.
+	 */
+	uint64_t seen;
 };
 
 /* The most streams whose reads of one private memory are stored (docs/ordering.md, 38.7). */

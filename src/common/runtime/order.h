@@ -91,8 +91,8 @@ int bi__order_begin_use_locked(struct bi_memory *memory, unsigned access, struct
 int bi__order_end_use_locked(struct bi_memory *memory, unsigned access, struct bi__step *step, struct bi_error *err);
 
 /*
- * Checks both memories of a copy for mappings, captures and failed work. Then makes `stream` wait for all work on both.
- * If `from` is private, `stream` waits only for the last write to it. `from` may be NULL. If the memories share a home
+ * Checks both memories of a copy for mappings, captures and failed work. Then makes `stream` wait for all work on `to`,
+ * and for all work on `from` (private memory: for the last write). `from` may be NULL. If the memories share a home
  * stream, `stream` waits for it once. After a failure nothing may be enqueued.
  */
 int bi__order_begin_copy_locked(struct bi_memory *to, struct bi_memory *from, struct bi_stream *stream,

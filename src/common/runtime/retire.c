@@ -284,8 +284,8 @@ void bi__memory_destroy_when_done(struct bi_context *context, struct bi_memory *
 }
 
 /*
- * Returns 1 if the deferred memory can be destroyed: its last-use event is complete or has failed, or no capture and no
- * graph prevents it any longer.
+ * Returns 1 in two cases. The last-use event of captured host memory has ended, so its reference can be released. Or no
+ * capture and no graph prevents any longer that the memory is destroyed.
  */
 static int is_free_of_captures(const struct bi_memory *memory)
 {

@@ -33,7 +33,7 @@ void bi__memory_destroy(struct bi_context *context, struct bi_memory *memory);
 void bi__memory_trim_pool(struct bi_context *context, size_t keep);
 
 enum bi__reap {
-	BI__REAP_SOME, /* checks the oldest memories until four were found that are not complete */
+	BI__REAP_SOME, /* checks the oldest memories until four were found that are neither complete nor deferred */
 	BI__REAP_ALL, /* checks all memories */
 	BI__REAP_OLDEST, /* blocks the calling thread until the oldest memory that is not deferred is complete */
 	BI__REAP_WAIT /* when the context closes: blocks the calling thread until all memories are complete */

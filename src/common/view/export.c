@@ -95,11 +95,11 @@ static int check_order(const struct bi_context *context, const struct bi_exchang
 	if (rc)
 		return rc;
 	if ((kind == BI_ORDER_NONE) != (!exchange->stream && !exchange->event))
-		return bi__fail(
-			err, BI_EINVAL,
-			"order_kind is %u, stream is 0x%llx and event is 0x%llx: order_kind is 0 exactly if the "
-			"others are 0 [B-32]",
-			kind, (unsigned long long)exchange->stream, (unsigned long long)exchange->event);
+		return bi__fail(err, BI_EINVAL,
+				"order_kind is %u, stream is 0x%llx and event is 0x%llx; set order_kind to 0 if both "
+				"are 0, and "
+				"otherwise to their kind [B-32]",
+				kind, (unsigned long long)exchange->stream, (unsigned long long)exchange->event);
 	if (kind != BI_ORDER_NONE && !bi__wraps_stream_kind(context->device.backend, kind))
 		return bi__fail(err, BI_EUNSUPPORTED, "order_kind %u cannot be waited for on device %s", kind,
 				context->device.info->spec);

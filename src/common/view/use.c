@@ -176,7 +176,10 @@ static int end_work_locked(struct bi_memory *memory, unsigned access, struct bi_
 	}
 	if (!rc)
 		return bi__order_end_use_locked(memory, access, step, err);
-	/* Nothing orders the caller's work, so this waits. After BI_EPRODUCER and BI_ECAPTURE the caller waits. */
+	/*
+	 * Nothing orders the caller's work, so the calling thread waits for it here. After BI_EPRODUCER and BI_ECAPTURE
+	 * the caller has to wait.
+	 */
 	if (rc != BI_EPRODUCER && rc != BI_ECAPTURE && bi__stream_finish(step->stream, NULL))
 		memory->order.lost = 1;
 	return rc;
