@@ -398,9 +398,9 @@ def _corners(shape):
 
 def contents_text(array):
     """Returns the elements as text. Returns '' if NumPy or a type of it is missing, a copy fails, or there is a mask."""
-    if array.mask is not None:
-        return ""
     try:
+        if array.mask is not None:
+            return ""
         shown, is_cut = _edges(array)
         return _numpy_module("repr()").array2string(shown, threshold=0 if is_cut else THRESHOLD, edgeitems=EDGE)
     except (ImportError, TypeError, ValueError, BufferError, RuntimeError, MemoryError):

@@ -104,7 +104,7 @@ def _owner_of(array):
     if array.backend != "host" or array.size == 0 or array.mask is not None:
         return None
     address = int(array.buffer)
-    # Unlike values(), valuerefs() reads the dictionary in one step: another thread may add a memory meanwhile.
+    # Another thread may add a memory at any time. valuerefs() reads the dictionary in one step, unlike values().
     owners = [owner for owner in (reference() for reference in _owners.valuerefs()) if owner]
     return next((owner for owner in owners if owner.address <= address < owner.address + len(owner.memory)), None)
 

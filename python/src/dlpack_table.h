@@ -16,8 +16,8 @@ struct bip_dlpack_header {
 
 /*
  * Functions return 0, or -1 with an exception set; `allocate` reports a failure to set_error instead. By DLPack's rules
- * no function synchronises. The functions of this package wait for pending work on memory that is not on CUDA
- * (export/dlpack_table.c).
+ * no function synchronises. In this package, from_object and describe_object wait for pending work on memory that is
+ * not on CUDA (export/dlpack_table.c).
  */
 struct bip_dlpack_table {
 	struct bip_dlpack_header header;

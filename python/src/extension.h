@@ -20,8 +20,9 @@
  *     synchronisation and opening a device. The caller then owns a reference to the view (bip_hold). A release that
  *     closes a context drops the GIL in the callback bip_close_context.
  *   - A function named ..._locked is called in the object's critical section (BIP_LOCK). In contexts.c it is called
- *     with the lock of the cache. `object->view` is used without a reference only in the critical section, or while no
- *     other thread can use the object. Elsewhere it is only compared with NULL. With a GIL BIP_LOCK takes no lock.
+ *     with the lock of the cache. The guarded members of an object are read and written only in the critical section,
+ *     or while no other thread can use the object. Elsewhere a function has a reference to the view (bip_hold). With
+ *     a GIL BIP_LOCK takes no lock.
  *   - "[C14]" in a comment or message names a rule of docs/conformance.md.
  */
 #ifndef BIP_EXTENSION_H

@@ -256,7 +256,10 @@ static void object_dealloc(PyObject *object)
 {
 	struct bip_object *self = (struct bip_object *)object;
 
-	/* Without a GIL another thread may be freeing a weak reference. The function takes the lock of the list. */
+	/*
+	 * Without a GIL another thread may be freeing a weak reference, so only PyObject_ClearWeakRefs reads the list,
+	 * with its lock.
+	 */
 #ifndef Py_GIL_DISABLED
 	if (self->weakrefs)
 #endif

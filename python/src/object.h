@@ -10,7 +10,7 @@ enum bip_flag {
 	/* No stream of the producer is known: the end of a `with` block waits for this library's work on the memory. */
 	BIP_WAIT_AT_EXIT = 1,
 	BIP_UNORDERED = 2, /* imported with sync=False: the end of a `with` block does not wait */
-	/* Read-only only because the array was imported as a DLPack tensor without version, which has no such flag. */
+	/* Read-only only because the import was a DLPack tensor without version, which has no read-only flag. */
 	BIP_PRESUMED_READONLY = 4,
 	BIP_COPIED = 8 /* imported with copy=True */
 };
@@ -24,10 +24,10 @@ struct bip_object {
 	PyObject *pattern; /* the private dict of an array interface (export/pattern.h), or NULL */
 	char was_asked; /* 1: a dictionary of an array interface was exported before */
 	char is_cuda; /* 1: `pattern` belongs to __cuda_array_interface__; 0: to __array_interface__ */
-	/* Not guarded, because only the function that makes the object writes them. */
+	/* Not guarded: only the function that makes the object writes is_ready and flags. */
 	char is_ready; /* 1: the attribute `stream` is None, even if the memory is pending (export/native.c) */
 	unsigned flags; /* enum bip_flag */
-	PyObject *weakrefs; /* the interpreter's list of weak references */
+	PyObject *weakrefs; /* the interpreter's list of weak references, which it guards */
 };
 
 /* The type cannot be subclassed, so comparing the type of an object is enough. */
@@ -65,7 +65,7 @@ int bip_is_released(PyObject *self);
 int bip_refuse_released(PyObject *self);
 /*
  * Returns 1 if the array has a mask, else 0. Returns -1 with InvalidArrayError if the array was released, because its
- * mask was released too. A view that the caller holds may be that of a masked array then.
+ * mask was released too. Then it is not known whether a view that the caller holds is that of a masked array.
  */
 int bip_has_mask(PyObject *self);
 /*

@@ -74,8 +74,9 @@ def install_python(root, *requirements):
     """Makes an environment with the package and what the files of requirements name. Returns its Python."""
     pip = "/bi/venv/bin/python -m pip --disable-pip-version-check install -q"
     files = " ".join(f"-r {file}" for file in requirements)
+    strict = "--config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON"
     steps = ["mkdir -p /bi", "test -x /bi/venv/bin/python || python3 -m venv /bi/venv", f"{pip} {files}",
-             f"{pip} --no-deps --force-reinstall -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON {ROOT}/python"]  # fmt: skip
+             f"{pip} --no-deps --force-reinstall {strict} {ROOT}/python"]  # fmt: skip
     done = inside(root, "sh", "-c", " && ".join(steps), env={**os.environ, "HOME": "/root"})
     if done.returncode:
         raise FileNotFoundError(f"{root}: the package cannot be installed:\n{done.stdout[-3000:]}")

@@ -875,7 +875,8 @@ def run_case(number):
     for held in world.held:
         if isinstance(held, bi.BufferInterface):
             held.release()
-    # The class of the producer keeps the world. CPython 3.13 without a GIL frees no class after the first thread was started.
+    # The exceptions keep the producer, and the class keeps them by the world. CPython 3.13 without a GIL may never free
+    # the class.
     world.raised.clear()
     given = producer.given if type(producer) is Exporter else []
     try:

@@ -3,7 +3,7 @@ Threads that use the same arrays in every way while others release, replace and 
 
 Without a GIL the calls of the extension run at the same time. With a GIL they take turns between two calls only. Each
 call may succeed, or raise an exception that says that the array was released or is in use. A view of a masked array has
-a mask, a tensor is taken once, and at the end every producer is gone.
+a mask, and at the end every producer is gone.
 
 The suite runs a short form. The long form is one command; it forks children too:
 
@@ -14,6 +14,7 @@ import faulthandler
 import gc
 import os
 import random
+import re
 import sys
 import threading
 import time
@@ -29,6 +30,9 @@ from buffer_interface import _core
 
 SHAPE = (6, 8)
 ALLOWED = (bi.InvalidArrayError, BufferError)
+REASONS = re.compile(
+    "was released|consumed before|mapping is closed|is closing the mapping|mapping has ended|is mapped|are in use"
+)
 PROTOCOLS = [None, "dlpack", "buffer", "array_struct", "array_interface"]
 
 
@@ -79,7 +83,6 @@ class Shared:
         self.described = Described(np.ones(SHAPE, "f4"))
         self.producers = []  # weak references
         self.failures = []
-        self.taken = 0
         self.stops = False
 
     def make(self, r):
@@ -354,12 +357,11 @@ def work(s, seed, goes_on, count):
         action = r.choice(ACTIONS)
         try:
             action(s, r)
-        except ALLOWED:
-            pass
         except BaseException as error:
-            s.failures.append((action.__name__, error))
-            s.stops = True
-            raise
+            if not isinstance(error, ALLOWED) or not REASONS.search(str(error)):
+                s.failures.append((action.__name__, error))
+                s.stops = True
+                raise
         count[0] += 1
 
 
@@ -424,7 +426,7 @@ def run(devices, count, goes_on, seed=0, forks=False):
     return done, forked
 
 
-@pytest.mark.filterwarnings("ignore:descr")  # two threads have added a field
+@pytest.mark.filterwarnings("ignore:descr")  # it is read while it is empty, or after two threads have added a field
 def test_threads_that_share_arrays(cuda, pocl):
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)

@@ -402,6 +402,6 @@ PyObject *bip_dlpack_device(PyObject *self, PyObject *Py_UNUSED(none))
 	if (!view)
 		return NULL;
 	device = bi_dlpack_device(view);
-	bi_view_release(view);
+	bip_release_view(view); /* perhaps the last reference, where there is no GIL */
 	return Py_BuildValue("(ii)", device.device_type, device.device_id);
 }

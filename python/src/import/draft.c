@@ -595,13 +595,9 @@ static int refuse_device(PyObject *device)
 /* Replaces the DriverError of a position without a device. Keeps any other exception, also one of the driver. */
 static int refuse_absent(PyObject *device)
 {
-	PyObject *text = PyErr_ExceptionMatches(bip_DriverError) && !bip_has_vendor() ? bip_take_message() : NULL;
-
-	if (text)
-		bip_refuse(bip_InvalidArrayError, "device is %R, but the cl_context does not have it: %U [B-4]", device,
-			   text);
-	Py_XDECREF(text);
-	return -1;
+	if (!PyErr_ExceptionMatches(bip_DriverError) || bip_has_vendor())
+		return -1;
+	return bip_refuse(bip_InvalidArrayError, "device is %R, but the cl_context does not have it [B-4]", device);
 }
 
 /*

@@ -19,7 +19,7 @@ struct code {
 	uint8_t is_known;
 	uint8_t is_counted; /* 1: a count before the letter is a length in units, not a number of elements */
 	uint8_t standard; /* enum bi_type in standard mode; BI_TYPE_COUNT: standard mode does not have the letter */
-	struct bi_dtype native; /* type in native mode; item size 0: the count is the size; for 'c' it is 1 byte */
+	struct bi_dtype native; /* native mode; item size 0: the size is the count ('w': 4 times it; 'c': 1 byte) */
 };
 
 static const struct code codes[128] = {

@@ -103,7 +103,8 @@ static int copy_mask(struct bi_context *context, PyObject *mask, PyObject *to, P
 
 /*
  * Copies an array with its mask. The mask is read first, because another thread may release the array during the copy.
- * The caller has held the view before, so an array without a mask may be one that was released since.
+ * If there is no mask, the array may have lost it by a release after the caller held the view. Then the function
+ * raises InvalidArrayError.
  */
 static PyObject *copy_with_mask(struct bi_context *context, PyObject *object, const struct bi_view *view,
 				PyObject *stream)
