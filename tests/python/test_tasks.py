@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import buffer_interface as bi
+from buffer_interface import _array
 from peers.fixtures import gate, opencl_queue  # noqa: F401
 
 EXPECTED = np.arange(24, dtype="f4").reshape(2, 3, 4)
@@ -361,6 +362,7 @@ def test_text_without_contents(array):
         assert array.backend == "host" or repr(array) == f"<BufferInterface float32 (2, 3, 4) on {array.device_spec}>"
     array.release()
     assert repr(array) == "<BufferInterface, released>"
+    assert _array.contents_text(array) == ""  # as if another thread released it while its repr is made
 
 
 def test_text_of_many_elements_is_that_of_numpy(device):
