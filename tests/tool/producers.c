@@ -32,17 +32,16 @@ static void release(struct bi_exchange *self)
 }
 
 /* Three bytes at the end of the memory that can be read. */
-static const char *text_without_nul(void)
-{
-	static char *text;
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+static const char *text_without_nul;
 
-	if (!text) {
-		text = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		mprotect(text + page, page, PROT_NONE); /* a hole would be filled by the next mapping */
-		text = memcpy(text + page - 3, "\"|V", 3);
-	}
-	return text;
+/* Made when the library is loaded, because several threads use it. */
+__attribute__((constructor)) static void make_text_without_nul(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *text = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	mprotect(text + page, page, PROT_NONE); /* a hole would be filled by the next mapping */
+	text_without_nul = memcpy(text + page - 3, "\"|V", 3);
 }
 
 static int make(uint32_t wishes, struct bi_exchange *out)
@@ -181,7 +180,7 @@ CHANGES(B26_descr, out->descr = "\"|V4\"")
 CHANGES(B26_bits, out->type_code = 3; out->descr = "\"|V4\"")
 CHANGES(B27_item, out->item_size = 3)
 CHANGES(B28_descr, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = "[[\"a\", \"<i4\"]")
-CHANGES(B28_endless, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = text_without_nul())
+CHANGES(B28_endless, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = text_without_nul)
 CHANGES(B28_garbage, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = (char *)8)
 CHANGES(B29_descr, out->type_code = 3; out->type_bits = 8; out->type_lanes = 4; out->descr = "\"|V8\"")
 CHANGES(B32_kind, out->order_kind = BI_ORDER_OPENCL)
