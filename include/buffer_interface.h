@@ -418,8 +418,8 @@ enum bi_plan_kind {
  * A copy in canonical form: a nest of loops that moves `unit` bytes each time. Extents of 1 are removed, the
  * destination is written forwards, its strides fall from axis to axis, axes that continue each other are joined, and
  * elements that are neighbours on both sides form one unit. Two copies that move the same bytes have the same plan,
- * with two exceptions. If the sizes of their elements differ, one plan may be ROWS and the other STRIDED. If the axes
- * of the destination are interleaved, the plans may differ; no view of a dense array has such axes.
+ * with two exceptions. If the sizes of their elements differ, one plan may be ROWS and the other STRIDED. The plans may
+ * also differ if the axes of the destination are interleaved. No view of a dense array has such axes.
  */
 struct bi_plan {
 	int kind;                       /* enum bi_plan_kind */
@@ -827,8 +827,9 @@ struct bi_foreign {
  * BI_EBOUNDS: `handle` + `nbytes` is beyond the address space (not tested for a cl_mem, which is no address).
  *
  * cl_mem: retained once. If it is a sub-buffer, the library retains the root, but offsets of views count from the start
- * of the sub-buffer. BI_EUNSUPPORTED: it is no buffer. BI_EINVAL: it belongs to another context. BI_EBOUNDS: it is
- * smaller than nbytes. A number that is not a live cl_mem crashes the driver and cannot be checked.
+ * of the sub-buffer. BI_EUNSUPPORTED: the cl_mem is no buffer. BI_EINVAL: the cl_mem belongs to another context.
+ * BI_EBOUNDS: the cl_mem has less than nbytes bytes. A number that is not a live cl_mem crashes the driver and cannot be
+ * checked.
  *
  * SVM pointer: nbytes must not be 0.
  *

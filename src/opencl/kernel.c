@@ -223,8 +223,8 @@ void bi__opencl_cache_state(const struct bi__device_state *device, uint64_t *bui
 }
 
 /*
- * Takes the kernel that is kept, or creates one. A launch owns its kernel, because threads must not set the arguments
- * of one kernel concurrently. Kernels are kept because some drivers compile in clCreateKernel.
+ * Takes the kernel that is kept, or creates one. Only one launch has a kernel at a time, because threads must not set
+ * its arguments concurrently. The launch gives the kernel back, because some drivers compile in clCreateKernel.
  */
 static int take_kernel(struct bi__opencl *opencl, int number, cl_kernel *out, struct bi_error *err)
 {

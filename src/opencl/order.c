@@ -104,7 +104,7 @@ struct bi__opencl_spare {
 
 /*
  * Returns true if the library created the queue, or if the caller has no reference to it any more. PoCL has references
- * of its own while commands are pending, so the result for a queue of the caller is false then.
+ * of its own while commands are pending. Until they have ended, the result for a queue of the caller is false.
  */
 static bool is_last_reference(const struct bi__opencl_spare *spare)
 {

@@ -2361,7 +2361,7 @@ static void test_second_try(void **unused)
 	OK(bi_memory_create(context, 19000, BI_MEMORY_DEVICE, &memory, &error));
 	bi_memory_release(memory);
 	assert_true(layer.count("clReleaseMemObject") == 1);
-	/* What the pool keeps is freed if that size is not above the limit, and there is no memory for it. */
+	/* The second try is below the limit, but there is no memory for it. So the pool is emptied before the third. */
 	layer.reset();
 	layer.arm("clCreateBuffer", 1, CL_INVALID_BUFFER_SIZE);
 	layer.refuse_from(2, CL_MEM_OBJECT_ALLOCATION_FAILURE);

@@ -41,8 +41,8 @@ struct bi__tiles {
 	int64_t gathered, scattered; /* units that `gather`, `scatter` move in one call */
 	struct bi__tile_offsets pieces; /* source: the pieces of a row of `a` */
 	/*
-	 * Offsets in the source. ONCE: of the rows of `a`, and BI__LINE copies of the first offset. LARGE: of the units
-	 * of a row.
+	 * Offsets in the source. ONCE: the offset of each row of `a`, then BI__LINE copies of the first one. LARGE: the
+	 * offset of each unit of a row.
 	 */
 	struct bi__tile_offsets reads;
 	struct bi__tile_offsets blocks; /* in `a`: the rows that are transposed together */
