@@ -139,6 +139,22 @@ static void assert_references(cl_mem buffer, cl_uint expected)
 	assert_int_equal(references(buffer), expected);
 }
 
+static cl_uint mappings(cl_mem buffer)
+{
+	cl_uint count = 1;
+
+	assert_int_equal(bi__cl->GetMemObjectInfo(buffer, CL_MEM_MAP_COUNT, sizeof(count), &count, NULL), CL_SUCCESS);
+	return count;
+}
+
+/* PoCL counts a mapping for some time after the queue has finished the command that undoes it. */
+static void assert_unmapped(cl_mem buffer)
+{
+	for (int i = 0; i < 2000 && mappings(buffer); i++)
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	assert_int_equal(mappings(buffer), 0);
+}
+
 /* Not more than that in the end. There may be less: what an earlier test let go of was still counted when it began. */
 static int becomes_live(int64_t most)
 {
@@ -2122,7 +2138,6 @@ static void check_undone_map(struct opened *opened, const struct bi__block *bloc
 {
 	void *pointer = NULL;
 	uintptr_t event = 0;
-	cl_uint maps = 1;
 
 	layer.arm("clFlush", 1, CL_INVALID_CONTEXT);
 	FAILS(BI_EDRIVER, "clFlush",
@@ -2130,9 +2145,7 @@ static void check_undone_map(struct opened *opened, const struct bi__block *bloc
 				&error));
 	assert_null(pointer);
 	OK(backend->order.finish(&opened->queue, &error));
-	assert_int_equal(bi__cl->GetMemObjectInfo((cl_mem)block->cookie, CL_MEM_MAP_COUNT, sizeof(maps), &maps, NULL),
-			 CL_SUCCESS);
-	assert_int_equal(maps, 0);
+	assert_unmapped((cl_mem)block->cookie);
 }
 
 static void test_map(void **unused)
