@@ -793,7 +793,10 @@ static void test_adopt_svm(void **unused)
 	FAILS(BI_ENOMEM, "clGetMemObjectInfo", backend->memory.adopt(&opened.state, &foreign, &block, &error));
 	foreign.handle = (uintptr_t)plain;
 	FAILS(BI_EINVAL, "no SVM pointer", backend->memory.adopt(&opened.state, &foreign, &block, &error));
+	layer.reset();
+	layer.arm("clSVMFree", 1, CL_OUT_OF_RESOURCES);
 	bi__cl->SVMFree(context, shared);
+	assert_true(layer.fired() == 0); /* it has no status, so no fault is counted */
 	close_opened(&opened);
 	free(plain);
 	free(bytes);

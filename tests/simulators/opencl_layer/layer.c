@@ -241,15 +241,21 @@ static int fails_from_now_on(enum entry entry)
 	return left == 1;
 }
 
+/* Counts the call, and returns its number among all calls. */
+static uint_fast64_t count_call(enum entry entry)
+{
+	/* A driver may make any of its calls a cancellation point. */
+	pthread_testcancel();
+	atomic_fetch_add(&entries[entry].calls, 1);
+	return atomic_fetch_add(&all_calls, 1) + 1;
+}
+
 /* Returns the code that the call must fail with, or CL_SUCCESS. */
 static cl_int begin(enum entry entry, int is)
 {
 	uint_fast64_t left = atomic_load(&entries[entry].left);
-	uint_fast64_t number = atomic_fetch_add(&all_calls, 1) + 1, gone = atomic_load(&gone_from);
+	uint_fast64_t number = count_call(entry), gone = atomic_load(&gone_from);
 
-	/* A driver may make any of its calls a cancellation point. */
-	pthread_testcancel();
-	atomic_fetch_add(&entries[entry].calls, 1);
 	if (is & WAITS)
 		atomic_fetch_add(&waits, 1);
 	if (is & STRIDED)
@@ -399,9 +405,10 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context c, cl_svm_mem_f
 	return begin(ENTRY_clSVMAlloc, PLAIN) == CL_SUCCESS ? driver->clSVMAlloc(c, flags, size, alignment) : NULL;
 }
 
+/* It has no status, so it cannot fail: an armed clSVMFree does not fire. The driver's threads call it as well. */
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context c, void *bytes)
 {
-	begin(ENTRY_clSVMFree, PLAIN);
+	count_call(ENTRY_clSVMFree);
 	if (!atomic_load(&context_references))
 		atomic_fetch_add(&late_frees, 1);
 	driver->clSVMFree(c, bytes);
