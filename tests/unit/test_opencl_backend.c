@@ -1673,7 +1673,7 @@ static void test_program_files(void **unused)
 	check_texts_in_key(directory);
 	assert_int_equal(rmdir(directory), 0);
 	assert_int_equal(rmdir(parent), 0);
-	copy_with_cache("/nonexistent/directory", 1, 0);
+	copy_with_cache(directory, 1, 0); /* it cannot be made, because `parent` is missing */
 }
 
 /* ------------------------------------------------------------------------------------------------------------ order */
