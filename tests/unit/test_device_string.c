@@ -6,6 +6,35 @@
 #include "common/backend/registry.h"
 #include "opencl_layer/layer.h"
 
+int __real_bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity,
+				  int *count, struct bi_error *err);
+int __wrap_bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity,
+				  int *count, struct bi_error *err);
+
+/* 1: the first backend has more devices than the list has space for, and no other backend than the host has any. */
+static int is_crowded;
+
+/* The number of backends that were listed, without the first and the host. */
+static int others_listed;
+
+int __wrap_bi__dispatch_enumerate(const struct bi__backend *backend, struct bi_device *devices, int capacity,
+				  int *count, struct bi_error *err)
+{
+	if (!is_crowded || backend == bi__registry_host())
+		return __real_bi__dispatch_enumerate(backend, devices, capacity, count, err);
+	*count = 0;
+	if (backend != bi__registry_backend(0)) {
+		others_listed++;
+		return BI_ENODEVICE;
+	}
+	for (int i = 0; i < capacity; i++) {
+		devices[i] = (struct bi_device){ .kind = BI_DEVICE_KIND_GPU, .usable = 1 };
+		snprintf(devices[i].spec, sizeof(devices[i].spec), "%s:%d", backend->name, i);
+	}
+	*count = BI__MAX_DEVICES + 1;
+	return BI_OK;
+}
+
 /* The string of the first device that fits; `count` devices fit. */
 static void expect_choice(const char *spec, const char *first, int count)
 {
@@ -175,6 +204,23 @@ static void the_list_is_sorted_and_complete(void **state)
 	REFUSED(BI_EINVAL, bi_devices(devices, 1, NULL, &error));
 }
 
+/* The list ends with the host. A backend for which no entry is left is not listed. */
+static void a_full_list_has_the_host(void **state)
+{
+	const int usual = BI__MAX_DEVICES - (int)bi__registry_count(); /* one entry is reserved for each backend */
+	struct bi_device devices[BI__MAX_DEVICES];
+	int count;
+
+	(void)state;
+	is_crowded = 1;
+	OK(bi_devices(devices, BI__MAX_DEVICES, &count, &error));
+	is_crowded = 0;
+	assert_int_equal(count, usual + 1);
+	assert_string_equal(devices[usual - 1].spec, "cuda:60");
+	assert_string_equal(devices[usual].spec, "host");
+	assert_int_equal(others_listed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +233,7 @@ int main(void)
 		cmocka_unit_test(broken_platforms_are_passed_over),
 		cmocka_unit_test(adopted_contexts_name_a_position),
 		cmocka_unit_test(the_list_is_sorted_and_complete),
+		cmocka_unit_test(a_full_list_has_the_host),
 	};
 
 	setenv("OPENCL_LAYERS", getenv("BI_TEST_LAYER"), 1);

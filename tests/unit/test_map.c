@@ -1,6 +1,9 @@
 /* Mappings on the host and, through a copy in pinned memory, of device memory. */
 #include "unit.h"
 
+#include <errno.h>
+#include <pthread.h>
+
 static struct bi_context *contexts[2];
 
 #define DEVICE contexts[0]
@@ -137,6 +140,41 @@ static void host_memory_is_mapped_where_it_is(void **state)
 	bi_view_release(a);
 }
 
+int __real_pthread_mutex_trylock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *lock);
+
+/* Not NULL: the next attempt to take a lock begins a mapping of this view, and fails. */
+static struct bi_view *mapped_meanwhile;
+static struct bi_map *meanwhile;
+
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *lock)
+{
+	struct bi_view *view = mapped_meanwhile;
+
+	if (!view)
+		return __real_pthread_mutex_trylock(lock);
+	mapped_meanwhile = NULL;
+	assert_int_equal(bi_view_map(view, BI_MAP_WRITE, &meanwhile, NULL), BI_OK);
+	return EBUSY;
+}
+
+/* While another thread has the lock, an export marks idle memory without it. That thread may begin a mapping then. */
+static void an_export_without_the_lock_sees_a_mapping_that_begins(void **state)
+{
+	struct bi_view *a = NEW_ARRAY(DEVICE, "uint8", 64);
+	struct bi_exchange exchange = BI_EXCHANGE_INIT;
+
+	(void)state;
+	OK(bi_view_synchronize(a, &error));
+	mapped_meanwhile = a;
+	REFUSED_FOR(BI_EBUSY, "mapped for writing", bi_view_export(a, 0, &exchange, &error));
+	assert_null(mapped_meanwhile);
+	OK(bi_unmap(meanwhile, &error));
+	OK(bi_view_export(a, 0, &exchange, &error));
+	exchange.release(&exchange);
+	bi_view_release(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +184,7 @@ int main(void)
 		cmocka_unit_test(discard_keeps_what_is_between_the_elements),
 		cmocka_unit_test(discard_keeps_what_overlapping_elements_leave_out),
 		cmocka_unit_test(host_memory_is_mapped_where_it_is),
+		cmocka_unit_test(an_export_without_the_lock_sees_a_mapping_that_begins),
 	};
 	int failed;
 
