@@ -78,7 +78,7 @@ struct bi_exchange {
 	 * Hands the memory back: all work that is on the argument `stream` now, or that ends with the argument `event`,
 	 * comes before all that the producer later enqueues on the memory or does to it, freeing included. Waits for no
 	 * device. If the result is not 0, or the function is NULL, the consumer makes the member `stream` wait for its
-	 * work, or waits itself.
+	 * work, or waits itself. The consumer keeps the stream, the event and the event's queue alive during the call.
 	 */
 	int (*done)(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, uint64_t event);
 	void *owner;                    /* for the producer alone */
@@ -90,7 +90,11 @@ struct bi_exchange {
 	uint64_t size;                  /* bytes of the memory, from `handle`; not more than the allocation has */
 	uint64_t context;               /* cl_context; CUcontext, 0: the primary context; host: 0 */
 	uint64_t stream;                /* the memory is ready on it; valid until release; 0: none */
-	uint64_t event;                 /* the memory is ready after it; valid until release; 0: none */
+	/*
+	 * The memory is ready after this event; 0: none. The event is valid until release. So is the queue of a cl_event,
+	 * because a consumer may flush that queue.
+	 */
+	uint64_t event;
 	uint32_t flags;
 	int32_t device_type;            /* enum bi_exchange_device */
 	int32_t device_id;              /* CUDA: ordinal; OpenCL: position in CL_CONTEXT_DEVICES; host: 0 */
