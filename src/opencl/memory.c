@@ -183,8 +183,9 @@ static int check_buffer(const struct facts *facts, uintptr_t context, size_t nby
 }
 
 /*
- * Gives the library a reference to the root. With `steal`, the call consumes the caller's reference to the buffer: this
- * becomes the library's reference, or is released if the buffer is a sub-buffer, whose root is retained instead.
+ * Gives the library a reference to the root: `buffer` itself, or its parent if it is a sub-buffer. If `steal` is 1, the
+ * call takes the caller's reference to `buffer`. If `buffer` is the root, the library keeps this reference. If it is a
+ * sub-buffer, the library retains the root and releases this reference. After a failure the caller still has it.
  */
 static int retain_root(cl_mem buffer, cl_mem root, int steal, struct bi_error *err)
 {
