@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 
+#include "common/backend/dispatch.h"
+#include "common/base/status.h"
 #include "common/runtime/object.h"
 #include "common/runtime/retire.h"
 
@@ -71,11 +73,53 @@ static void a_pool_keeps_as_much_as_its_limit(void **state)
 	bi_context_release(context);
 }
 
+int __real_bi__dispatch_alloc(const struct bi__backend *backend, struct bi__device *device, struct bi__block *block,
+			      struct bi_error *err);
+int __wrap_bi__dispatch_alloc(const struct bi__backend *backend, struct bi__device *device, struct bi__block *block,
+			      struct bi_error *err);
+
+/* Number of the allocation from now on before which `other` is released. 0: the device has no limit. */
+static int release_before;
+static struct bi_memory *other;
+static struct bi_context *full;
+
+/* The device has memory if `other` is released and the pool is empty. */
+int __wrap_bi__dispatch_alloc(const struct bi__backend *backend, struct bi__device *device, struct bi__block *block,
+			      struct bi_error *err)
+{
+	if (release_before && !--release_before) {
+		bi_memory_release(other);
+		other = NULL;
+	}
+	if (full && (other || full->pool.bytes))
+		return bi__fail(err, BI_ENOMEM, "the device is full");
+	return __real_bi__dispatch_alloc(backend, device, block, err);
+}
+
+/* What another thread releases between the trim of the pool and the last try is free for the last try. */
+static void memory_released_after_the_trim_is_found(void **state)
+{
+	struct bi_context *context = open_device("host");
+	struct bi_memory *kept = create(context), *memory;
+
+	(void)state;
+	other = create(context);
+	bi_memory_release(kept);
+	full = context;
+	release_before = 2;
+	OK(bi_memory_create(context, 2 * LARGE, BI_MEMORY_DEFAULT, &memory, &error));
+	full = NULL;
+	bi_memory_release(memory);
+	assert_true(context->pool.bytes == 2 * LARGE);
+	bi_context_release(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_does_not_wait_for_a_locked_pool),
 		cmocka_unit_test(a_pool_keeps_as_much_as_its_limit),
+		cmocka_unit_test(memory_released_after_the_trim_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,13 +146,12 @@ static int is_above_limit(const struct bi_context *context, const struct bi_erro
 	return failure->vendor && failure->vendor == context->device.backend->above_limit;
 }
 
-/* Frees what the pool keeps, and waits for retired memory. */
+/* Frees what the pool keeps, and waits for retired memory. The pool refuses memory, so retired memory is freed too. */
 static void free_unused(struct bi_context *context, enum bi_memory_kind kind)
 {
 	bi__memory_reap(context, BI__REAP_ALL);
 	bi__memory_trim_pool(context, 0);
 	bi__memory_await_retired(&context->stream, 0);
-	bi__memory_trim_pool(context, 0);
 	/*
 	 * A free of device memory may be work on the context stream. Until that work is complete, the driver does not
 	 * count the memory as free for managed memory.
@@ -171,8 +170,11 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 	if (rc == BI_ENOMEM && is_above_limit(context, &failure))
 		rc = bi__memory_new(context, nbytes, kind, 0, out, &failure);
 	if (rc == BI_ENOMEM && !is_above_limit(context, &failure)) {
+		/* Until the last try, what other threads release is freed, and not kept by the pool. */
+		bi__pool_refuse(context, 1);
 		free_unused(context, kind);
 		rc = bi__memory_new(context, nbytes, kind, 0, out, &failure);
+		bi__pool_refuse(context, 0);
 	}
 	if (rc == BI_ENOMEM)
 		return bi__fail_vendor(err, rc, failure.vendor,

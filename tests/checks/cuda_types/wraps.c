@@ -1,4 +1,5 @@
-/* The typed functions of the public cuda.h, with the vendor's types. The same tests of opencl.h: contract, foreign_opencl.c. */
+/* The typed functions of the public cuda.h, with the vendor's types. The same tests of opencl.h: contract,
+ * foreign_opencl.c. */
 #include "unit.h"
 
 #include "buffer_interface/cuda.h"
