@@ -9,6 +9,7 @@ import errno
 import mmap
 import os
 import sys
+import threading
 import weakref
 from multiprocessing import context
 from multiprocessing.reduction import DupFd, ForkingPickler
@@ -21,6 +22,10 @@ _NO_SECOND_FILE = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 # The shared memories that this process has mapped, by the inode number of the file.
 _owners = weakref.WeakValueDictionary()
+
+# Held while a received file is looked up and mapped. A fork waits for it, because no thread of the child would release it.
+_receiving = threading.Lock()
+os.register_at_fork(before=_receiving.acquire, after_in_parent=_receiving.release, after_in_child=_receiving.release)
 
 
 def _refuse_beyond_limits(error, nbytes):
@@ -131,9 +136,10 @@ def _reduce(array):
 
 def _owner_from(file):
     """Returns the owner of a file that was received. This process maps a file once."""
-    known = _owners.get(os.fstat(file).st_ino)
-    if known is None:
-        return _Owner(file)
+    with _receiving:
+        known = _owners.get(os.fstat(file).st_ino)
+        if known is None:
+            return _Owner(file)
     if file != known.file:
         os.close(file)
     return known

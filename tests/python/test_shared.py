@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -152,6 +153,23 @@ def test_the_same_memory_is_mapped_once(pool, array):
     results = [pool.apply(increment, (array,)) for _ in range(5)]
     assert len(results) == 5
     assert_open_files(count)
+
+
+def test_threads_that_receive_the_same_memory_map_it_once(monkeypatch):
+    file = os.memfd_create("buffer_interface")
+    os.ftruncate(file, 8)
+    barrier, mmap, owners = threading.Barrier(2), _shared.mmap.mmap, []
+
+    def late(*args, **words):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            barrier.wait(0.2)  # for another thread that maps the file
+        return mmap(*args, **words)
+
+    monkeypatch.setattr(_shared.mmap, "mmap", late)
+    received = [os.dup(file), os.dup(file)]
+    together(lambda number: owners.append(_shared._owner_from(received[number])), 2)
+    os.close(file)
+    assert owners[0] is owners[1]
 
 
 def test_many_rounds_leave_nothing_in_the_other_process(pool):
