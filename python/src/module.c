@@ -145,28 +145,28 @@ static PyMethodDef functions[] = {
 };
 /* clang-format on */
 
+static int is_loaded; /* 1: fill_module has succeeded */
+
 /*
  * Refuses a sub-interpreter, and a second load in one process: the types, the exceptions and the cache of contexts are
- * static.
+ * static. A load that fails may be repeated.
  */
 static int check_interpreter(void)
 {
-	static int is_loaded;
-
 	if (PyInterpreterState_Get() != PyInterpreterState_Main())
 		return bip_refuse(PyExc_ImportError, "buffer_interface cannot be imported in a sub-interpreter");
-	if (is_loaded)
-		return bip_refuse(PyExc_ImportError, "buffer_interface._core can be loaded only once in a process");
-	is_loaded = 1;
-	return 0;
+	return is_loaded ? bip_refuse(PyExc_ImportError, "buffer_interface._core can be loaded only once in a process")
+			 : 0;
 }
 
 static int fill_module(PyObject *module)
 {
 	if (check_interpreter() || bip_names_init() || bip_errors_init(module) || bip_type_ready(module) ||
-	    bip_handle_ready(module) || PyModule_AddType(module, &bip_map_type) || bip_devices_ready(module))
+	    bip_handle_ready(module) || PyModule_AddType(module, &bip_map_type) || bip_devices_ready(module) ||
+	    PyModule_AddStringConstant(module, "__version__", bi_version()))
 		return -1;
-	return PyModule_AddStringConstant(module, "__version__", bi_version());
+	is_loaded = 1;
+	return 0;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -169,7 +169,7 @@ static int add_constant(PyObject *dict, const char *name, PyObject *object)
 	return rc;
 }
 
-int bip_type_ready(PyObject *module)
+static int make_type_ready(void)
 {
 	PyObject *dict = PyDict_New();
 
@@ -191,7 +191,12 @@ int bip_type_ready(PyObject *module)
 	    add_constant(dict, "__dlpack_c_exchange_api__", bip_dlpack_capsule()) ||
 	    add_constant(dict, "__c_dlpack_exchange_api__", bip_dlpack_capsule()))
 		return -1;
-	if (PyType_Ready(&bip_type))
+	return PyType_Ready(&bip_type);
+}
+
+int bip_type_ready(PyObject *module)
+{
+	if (!PyType_HasFeature(&bip_type, Py_TPFLAGS_READY) && make_type_ready())
 		return -1;
 	return PyModule_AddObjectRef(module, "BufferInterface", (PyObject *)&bip_type);
 }

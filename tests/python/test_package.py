@@ -73,3 +73,29 @@ def test_headers_are_found_from_an_editable_installation():
         "print(module.__file__, module.get_include(), sep='\\n')"
     )
     assert fresh(code) == [str(ROOT / "python/buffer_interface/__init__.py"), str(FOLDER / "include")]
+
+
+def test_a_load_that_failed_is_repeated():
+    """Each allocation of the load fails once. It names its cause each time, and the next load may succeed."""
+    fresh("""if True:
+        import _imp, importlib.machinery, sys
+        import _testcapi
+
+        package = importlib.machinery.PathFinder.find_spec("buffer_interface")
+        spec = importlib.machinery.PathFinder.find_spec("buffer_interface._core", package.submodule_search_locations)
+        failures = 0
+        while True:
+            module = _imp.create_dynamic(spec)
+            _testcapi.set_nomemory(failures, failures + 1)
+            try:
+                _imp.exec_dynamic(module)
+                break
+            except MemoryError:
+                failures += 1
+            finally:
+                _testcapi.remove_mem_hooks()
+        assert failures > 50, failures
+        sys.modules["buffer_interface._core"] = module
+        import buffer_interface as bi
+        assert bi.full(2, 3).tolist() == [3, 3] and bi.devices()
+        """)
