@@ -81,7 +81,10 @@ def test_one_byte_has_no_order():
     assert buffer_interface(np.zeros(3, ml_dtypes.float8_e5m2).view(swapped)).dtype == ml_dtypes.float8_e5m2
 
 
-def test_integers_of_less_than_a_byte_are_refused_by_name():
-    for name in ("int4", "uint4", "int2"):
-        with pytest.raises((TypeError, BufferError), match=name):
-            buffer_interface(np.zeros(4, getattr(ml_dtypes, name)))
+@pytest.mark.parametrize("name", ["int1", "uint1", "int2", "uint2", "int4", "uint4", "complex32", "bcomplex32"])
+def test_types_that_the_library_lacks_are_refused_by_name(name):
+    array = np.zeros(4, getattr(ml_dtypes, name))
+    for refused in (lambda: buffer_interface(array), lambda: empty(4, array.dtype, device="host"),
+                    lambda: empty(4, array.dtype.type, device="host")):  # fmt: skip
+        with pytest.raises(UnsupportedTypeError, match=rf"^dtype\({name}\) is not supported: x.astype\(\) converts"):
+            refused()

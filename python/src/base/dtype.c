@@ -197,13 +197,14 @@ static int from_simple(PyObject *dtype, struct bi_dtype *out)
 	if (registered < 0 || text_of(dtype, registered ? "name" : "str", text))
 		return -1;
 	/* Newer types of NumPy, such as StringDType(), have a repr in place of a typestr. */
-	if (!registered && !strchr("<>|=", *text))
-		return bip_refuse(
-			bip_UnsupportedTypeError,
-			"%R is not supported: x.astype() converts to a type that is, such as 'U8' or 'float64'", dtype);
-	if (parse_text(text, out))
-		return -1;
-	return registered && out->item_size > 1 ? check_native(dtype) : 0;
+	if (registered ? bi_dtype_parse(text, out, NULL) : !strchr("<>|=", *text))
+		return bip_refuse(bip_UnsupportedTypeError,
+				  "%R is not supported: x.astype() converts to a type that is, such as 'U8', 'int8', "
+				  "'float64' or 'complex64'",
+				  dtype);
+	if (!registered)
+		return parse_text(text, out);
+	return out->item_size > 1 ? check_native(dtype) : 0;
 }
 
 /* Reads the pair (base, (lanes,)) as a type with lanes. */
@@ -213,12 +214,12 @@ static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
 	struct bi_dtype lane;
 	long long lanes;
 
-	if (!PyArg_ParseTuple(pair, "OO!", &base, &PyTuple_Type, &shape))
-		return -1;
+	if (!PyTuple_Check(pair) || !PyArg_ParseTuple(pair, "OO!", &base, &PyTuple_Type, &shape))
+		return PyErr_Occurred() ? -1 : refuse_type(dtype);
 	if (PyTuple_GET_SIZE(shape) != 1)
 		return refuse_type(dtype);
 	lanes = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, 0));
-	if (PyErr_Occurred() || bip_dtype_from(base, &lane))
+	if (PyErr_Occurred() || from_simple(base, &lane))
 		return -1;
 	if (lanes < 1 || lanes > UINT16_MAX || lane.lanes != 1 || lane.swapped)
 		return refuse_type(dtype);

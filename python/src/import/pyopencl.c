@@ -37,10 +37,12 @@ static void release_place(struct place *place)
 
 static int read_int_ptr(PyObject *object, uintptr_t *out)
 {
-	PyObject *value = PyObject_GetAttr(object, bip_name.int_ptr);
+	PyObject *value;
 
-	if (!value)
+	if (bip_attribute(object, bip_name.int_ptr, &value))
 		return -1;
+	if (!value)
+		return bip_refuse(PyExc_TypeError, "an object of type %.100s has no int_ptr", Py_TYPE(object)->tp_name);
 	*out = PyLong_AsSize_t(value);
 	if (PyErr_Occurred())
 		bip_refuse_range(PyExc_ValueError, "int_ptr", value, BIP_HANDLES);
