@@ -76,25 +76,27 @@ def test_headers_are_found_from_an_editable_installation():
 
 
 def test_a_load_that_failed_is_repeated():
-    """Each allocation of the load fails once. It names its cause each time, and the next load may succeed."""
+    """Each allocation of the load fails once. Each failure names its cause, and the last load succeeds."""
     fresh("""if True:
         import _imp, importlib.machinery, sys
         import _testcapi
 
         package = importlib.machinery.PathFinder.find_spec("buffer_interface")
         spec = importlib.machinery.PathFinder.find_spec("buffer_interface._core", package.submodule_search_locations)
-        failures = 0
-        while True:
+        # An allocation that fails in PyType_Ready of Python 3.13 leaves a dictionary that crashes later.
+        most = 100 if sys.version_info >= (3, 13) else 10**6
+        for failing in range(most + 1):
             module = _imp.create_dynamic(spec)
-            _testcapi.set_nomemory(failures, failures + 1)
+            if failing < most:
+                _testcapi.set_nomemory(failing, failing + 1)
             try:
                 _imp.exec_dynamic(module)
                 break
             except MemoryError:
-                failures += 1
+                pass
             finally:
                 _testcapi.remove_mem_hooks()
-        assert failures > 50, failures
+        assert failing > 50, failing
         sys.modules["buffer_interface._core"] = module
         import buffer_interface as bi
         assert bi.full(2, 3).tolist() == [3, 3] and bi.devices()
