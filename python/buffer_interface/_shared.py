@@ -24,7 +24,7 @@ _NO_SECOND_FILE = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 _owners = weakref.WeakValueDictionary()
 
 # Held while a received file is looked up and mapped. A fork waits for it, because no thread of the child would release it.
-_receiving = threading.Lock()
+_receiving = threading.RLock()
 os.register_at_fork(before=_receiving.acquire, after_in_parent=_receiving.release, after_in_child=_receiving.release)
 
 
