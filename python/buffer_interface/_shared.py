@@ -23,7 +23,8 @@ _NO_SECOND_FILE = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 # The shared memories that this process has mapped, by the inode number of the file.
 _owners = weakref.WeakValueDictionary()
 
-# Held while a received file is looked up and mapped. A fork waits for it, because no thread of the child would release it.
+# Held while a received file is looked up and mapped. A fork waits for it, because no thread of the child would release
+# it.
 _receiving = threading.RLock()
 os.register_at_fork(before=_receiving.acquire, after_in_parent=_receiving.release, after_in_child=_receiving.release)
 
