@@ -188,7 +188,10 @@ def import_with(dtype):
     bi.buffer_interface(of_class({**DRAFT, "typestr": None, "dtype": dtype, "descr": None})())
 
 
-@pytest.mark.parametrize("others", [{}, {"isbuiltin": 2}, {"names": ("x",)}, {"subdtype": (np.dtype("f4"), (2,))}], ids=str)
+LANES = np.dtype("f4"), (2,)
+
+
+@pytest.mark.parametrize("others", [{}, {"isbuiltin": 2}, {"names": ("x",)}, {"subdtype": LANES}], ids=str)
 def test_types_of_an_imitation_of_numpy(others, monkeypatch):
     def make(members, **more):
         kind = of_class(members, **more)

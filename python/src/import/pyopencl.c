@@ -37,12 +37,10 @@ static void release_place(struct place *place)
 
 static int read_int_ptr(PyObject *object, uintptr_t *out)
 {
-	PyObject *value;
+	PyObject *value = PyObject_GetAttr(object, bip_name.int_ptr);
 
-	if (bip_attribute(object, bip_name.int_ptr, &value))
-		return -1;
 	if (!value)
-		return bip_refuse(PyExc_TypeError, "an object of type %.100s has no int_ptr", Py_TYPE(object)->tp_name);
+		return -1;
 	*out = PyLong_AsSize_t(value);
 	if (PyErr_Occurred())
 		bip_refuse_range(PyExc_ValueError, "int_ptr", value, BIP_HANDLES);
@@ -236,7 +234,7 @@ static int add_event(PyObject *object, struct bi_context *context, struct events
 
 	if (done)
 		return done < 0 ? -1 : 0;
-	if (read_int_ptr(object, &handle) ||
+	if (read_handle(object, "an event", &handle) ||
 	    bip_check(bi_event_wrap(context, handle, &events->list[events->count], &err), &err, bip_raise_import))
 		return -1;
 	events->count++;
