@@ -171,10 +171,10 @@ static int allocate_or_trim(struct bi_context *context, size_t nbytes, enum bi_m
 		rc = bi__memory_new(context, nbytes, kind, 0, out, &failure);
 	if (rc == BI_ENOMEM && !is_above_limit(context, &failure)) {
 		/* Until the last try, what other threads release is freed, and not kept by the pool. */
-		bi__pool_refuse(context, 1);
+		atomic_fetch_add(&context->pool.emptying, 1);
 		free_unused(context, kind);
 		rc = bi__memory_new(context, nbytes, kind, 0, out, &failure);
-		bi__pool_refuse(context, 0);
+		atomic_fetch_sub(&context->pool.emptying, 1);
 	}
 	if (rc == BI_ENOMEM)
 		return bi__fail_vendor(err, rc, failure.vendor,

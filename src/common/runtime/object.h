@@ -70,10 +70,10 @@ struct bi_event {
 #define BI__POOL_CLASSES 512
 
 struct bi__pool {
+	atomic_uint emptying; /* allocations that empty the pool now; no memory enters while there is one */
 	pthread_mutex_t lock; /* guards bi_context.pieces and the members below; `limit` does not change */
 	size_t limit, bytes; /* `bytes` is the size of all pooled memories */
 	uint64_t hits, misses;
-	unsigned refusals; /* if above 0, no memory enters: as many threads have called bi__pool_refuse with 1 */
 	struct bi_memory **classes; /* BI__POOL_CLASSES lists, the newest memory first; NULL until a memory enters */
 	struct bi_memory *oldest, *newest; /* ends of the list in the order in which memories entered the pool */
 };

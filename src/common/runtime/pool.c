@@ -128,17 +128,9 @@ size_t bi__pool_put(struct bi_context *context, struct bi_memory *memory)
 
 	if (!lock_pool(context))
 		return 0;
-	bytes = !pool->refusals && put_locked(pool, memory) ? pool->bytes : 0;
+	bytes = !atomic_load(&pool->emptying) && put_locked(pool, memory) ? pool->bytes : 0;
 	pthread_mutex_unlock(&pool->lock);
 	return bytes;
-}
-
-void bi__pool_refuse(struct bi_context *context, int refuses)
-{
-	if (!lock_pool(context))
-		return;
-	context->pool.refusals += refuses ? 1u : -1u;
-	pthread_mutex_unlock(&context->pool.lock);
 }
 
 struct bi_memory *bi__pool_take_oldest(struct bi_context *context, size_t keep)

@@ -43,9 +43,6 @@ struct bi_memory *bi__pool_take(struct bi_context *context, enum bi_memory_kind 
  */
 size_t bi__pool_put(struct bi_context *context, struct bi_memory *memory);
 
-/* With `refuses` 1, the pool accepts no memory until the same thread calls this function with 0. */
-void bi__pool_refuse(struct bi_context *context, int refuses);
-
 /* Takes out and returns the memory that entered first, or returns NULL if the pool has at most `keep` bytes. */
 struct bi_memory *bi__pool_take_oldest(struct bi_context *context, size_t keep);
 
