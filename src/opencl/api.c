@@ -1,6 +1,5 @@
 #include "opencl/api.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,12 +126,17 @@ static cl_int query_text(cl_platform_id platform, cl_device_id device, cl_uint w
 		      : bi__cl->GetPlatformInfo(platform, what, size, text, needed);
 }
 
+/*
+ * Neither isspace nor sscanf is used: if the library was loaded by dlmopen, glibc has not set up the tables of isspace
+ * in threads of the program.
+ */
 void bi__cl_trim(char *text)
 {
-	size_t start = strspn(text, " \t\n"), length = strlen(text + start);
+	static const char blanks[] = " \t\n\v\f\r";
+	size_t start = strspn(text, blanks), length = strlen(text + start);
 
 	memmove(text, text + start, length + 1);
-	while (length && isspace((unsigned char)text[length - 1]))
+	while (length && strchr(blanks, text[length - 1]))
 		text[--length] = '\0';
 }
 
