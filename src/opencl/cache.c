@@ -99,7 +99,7 @@ void bi__opencl_cache_write(const char *directory, uint64_t key, const void *byt
 	head.hash = bi__opencl_hash(BI__OPENCL_HASH, bytes, nbytes);
 	path = path_of(directory, key, ".bin");
 	temporary = path_of(directory, key, ".XXXXXX");
-	file = path && temporary ? bi__file_create_own(directory, temporary) : NULL;
+	file = path && temporary ? bi__file_create_own(directory, temporary, sizeof(head) + nbytes) : NULL;
 	memcpy(head.magic, magic, sizeof(magic));
 	if (file && (!write_program(file, &head, bytes) || rename(temporary, path)))
 		remove(temporary);

@@ -2,6 +2,7 @@
 #include "opencl/opencl.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +31,16 @@ static uint64_t get_bits(cl_device_id device, cl_device_info what)
 /* Returns the OpenCL version of the device: 102 for "OpenCL 1.2 something", 0 if it cannot be read. */
 static int get_version(cl_device_id device)
 {
-	char *text = bi__cl_text(NULL, device, CL_DEVICE_VERSION);
-	int major = 0, minor = 0;
-	int known = text && sscanf(text, "OpenCL %d.%d", &major, &minor) == 2;
+	static const char prefix[] = "OpenCL ";
+	char *text = bi__cl_text(NULL, device, CL_DEVICE_VERSION), *end;
+	unsigned long version = 0;
 
+	if (text && strncmp(text, prefix, strlen(prefix)) == 0) {
+		version = 100 * strtoul(text + strlen(prefix), &end, 10);
+		version = *end == '.' ? version + strtoul(end + 1, NULL, 10) : 0;
+	}
 	free(text);
-	return known ? major * 100 + minor : 0;
+	return (int)version;
 }
 
 /* Returns an enum bi_device_kind. Of several types, CPU takes precedence over GPU, and GPU over the others. */
@@ -152,8 +157,9 @@ static int is_broken(const char *path, struct bi_error *err)
 	file = fopen(path, "r");
 	if (!file) {
 		bi__fail(err, BI_ENODEVICE,
-			 "no OpenCL platform: %s: the file cannot be read; make it readable, or reinstall that driver",
-			 path);
+			 "no OpenCL platform: %s: the file cannot be read (%s); make it readable, or reinstall that "
+			 "driver",
+			 path, strerror(errno));
 		return 1;
 	}
 	if (fgets(library, sizeof(library), file))

@@ -1,7 +1,7 @@
 #ifdef __APPLE__
-#define _DARWIN_C_SOURCE /* mkstemp, O_NOFOLLOW */
+#define _DARWIN_C_SOURCE /* mkostemp, O_NOFOLLOW */
 #else
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE /* mkostemp */
 #define _FILE_OFFSET_BITS 64
 #endif
 #include "common/base/files.h"
@@ -49,11 +49,14 @@ FILE *bi__file_open_own(const char *directory, const char *path)
 	return NULL;
 }
 
-FILE *bi__file_create_own(const char *directory, char *path)
+FILE *bi__file_create_own(const char *directory, char *path, size_t nbytes)
 {
+	(void)nbytes;
 	return bi__file_open_own(directory, path);
 }
 #else
+#include <sys/resource.h>
+
 /* Writes the path of the target, and resolves its symbolic links if it exists. Returns false with errno on failure. */
 static int find_target(const char *path, int exists, char target[BI__PATH])
 {
@@ -97,13 +100,21 @@ FILE *bi__file_open_own(const char *directory, const char *path)
 	return NULL;
 }
 
-FILE *bi__file_create_own(const char *directory, char *path)
+FILE *bi__file_create_own(const char *directory, char *path, size_t nbytes)
 {
+	struct rlimit limit;
 	int descriptor;
 	FILE *file;
 
-	mkdir(directory, 0700);
-	descriptor = is_own_directory(directory) ? mkstemp(path) : -1;
+	/* SIGXFSZ would end the process. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && (uintmax_t)limit.rlim_cur < nbytes)
+		return NULL;
+	/* The umask may take the permissions of the user. */
+	if (mkdir(directory, 0700) == 0)
+		(void)chmod(directory, 0700);
+	descriptor = is_own_directory(directory) ? mkostemp(path, O_CLOEXEC) : -1;
+	if (descriptor >= 0)
+		(void)fchmod(descriptor, 0600);
 	file = stream_of(descriptor, "wb");
 	if (!file && descriptor >= 0)
 		remove(path);
@@ -119,12 +130,23 @@ static int fail_system(struct bi_error *err, const char *what)
 	return bi__fail_vendor(err, code == ENOMEM ? BI_ENOMEM : BI_EDRIVER, code, "%s: %s", what, strerror(code));
 }
 
+/* Opens a file again if a signal has interrupted the call, as in a pipe without another end. */
+static int open_file(const char *path, int flags, unsigned mode)
+{
+	int descriptor;
+
+	do
+		descriptor = open(path, flags | O_CLOEXEC, mode);
+	while (descriptor < 0 && errno == EINTR);
+	return descriptor;
+}
+
 int bi__file_open(const char *path, int *descriptor, int64_t *nbytes, struct bi_error *err)
 {
 	struct stat facts;
 	int is_known;
 
-	*descriptor = open(path, O_RDONLY | O_CLOEXEC);
+	*descriptor = open_file(path, O_RDONLY, 0);
 	if (*descriptor < 0)
 		return fail_system(err, "cannot open");
 	/* Some file systems, such as /proc, report the size 0 for files that have bytes. */
@@ -184,7 +206,7 @@ static int create_temporary(struct bi__output *output, unsigned mode, struct bi_
 	do {
 		snprintf(output->temporary, sizeof(output->temporary), "%.*s.bi-%ld-%u", length, output->target,
 			 (long)getpid(), atomic_fetch_add(&last, 1));
-		output->descriptor = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		output->descriptor = open_file(output->temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
 	} while (output->descriptor < 0 && errno == EEXIST);
 	if (output->descriptor >= 0)
 		return BI_OK;
@@ -217,7 +239,7 @@ int bi__output_open(struct bi__output *output, const char *path, struct bi_error
 	output->descriptor = -1;
 	*output->temporary = '\0';
 	if (exists && !S_ISREG(facts.st_mode)) {
-		output->descriptor = open(path, O_WRONLY | O_CLOEXEC);
+		output->descriptor = open_file(path, O_WRONLY, 0);
 		return output->descriptor >= 0 ? BI_OK : fail_system(err, "cannot write");
 	}
 	if (!exists && lstat(path, &link) == 0) {
@@ -248,7 +270,8 @@ static int finish_output(struct bi__output *output, struct bi_error *err)
 	if (rc)
 		return fail_system(err, "cannot write");
 	output->descriptor = -1;
-	if (close(descriptor) != 0)
+	/* After EINTR the descriptor is closed, and fsync has stored the bytes. */
+	if (close(descriptor) != 0 && errno != EINTR)
 		return fail_system(err, "cannot write");
 	if (*output->temporary && rename(output->temporary, output->target) != 0)
 		return fail_system(err, "cannot rename the temporary file");

@@ -15,11 +15,12 @@
 FILE *bi__file_open_own(const char *directory, const char *path);
 
 /*
- * Creates a file for writing that only the user can read. `path` is a path in the directory that ends in "XXXXXX",
- * which is replaced. The directory is created if its parent exists. Returns NULL on failure, and if another user owns
- * the directory or may write it. On Windows always returns NULL.
+ * Creates a file of `nbytes` bytes for writing that only the user can read. `path` is a path in the directory that ends
+ * in "XXXXXX", which is replaced. The directory is created if its parent exists. Returns NULL on failure, if another
+ * user owns the directory or may write it, and if the process may not write so large a file (RLIMIT_FSIZE). On Windows
+ * always returns NULL.
  */
-FILE *bi__file_create_own(const char *directory, char *path);
+FILE *bi__file_create_own(const char *directory, char *path, size_t nbytes);
 
 /* Bytes of the longest path of a file that is written, with the final NUL. */
 #define BI__PATH 4096
