@@ -525,6 +525,10 @@ BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struc
  * default is the environment variable BI_THREADS if it is such a number, otherwise the number of processors that the
  * main thread of the process may use, but at most 8, because more threads hardly make a copy faster. BI_EINVAL: any
  * other count.
+ *
+ * A thread that was started stays until the process calls exit or unloads the library. So if the main thread calls
+ * pthread_exit, the process does not end with the last thread of the program: call exit there, or set the number to 1
+ * before the first large copy.
  */
 BI_API int bi_threads(void);
 BI_API int bi_set_threads(int count, struct bi_error *err);
