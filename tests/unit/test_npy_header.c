@@ -199,6 +199,12 @@ static void test_escapes(void **state)
 			 BI_OK);
 	assert_string_equal(npy.descr, "[('a\\xa0\\u200b\\U000e0001', '|i1'), ('\\x1b\\x7fA\\n', '|i1')]");
 	npy_clear(&npy);
+	/* repr takes double quotes for a text that has single ones and no double ones. */
+	assert_int_equal(parse(1, ENTRY("[('\\x27', '|i1'), ('\\x27\\u0022', '|i1'), ('\\x22', '|i1')]", "False", "()"),
+			       &npy, NULL),
+			 BI_OK);
+	assert_string_equal(npy.descr, "[(\"'\", '|i1'), ('\\'\"', '|i1'), ('\"', '|i1')]");
+	npy_clear(&npy);
 	refuse(BI_EDTYPE, "digits, after a backslash", ENTRY("[('\\ud800', '|i1')]", "False", "()"));
 }
 

@@ -252,13 +252,25 @@ static void put_code(const struct reader *in, char quote, int32_t code)
 			   code);
 }
 
-/* Returns the quote for a string. For Python it is repr's choice, unless a quote is written as \x27 or \x22. */
+static int has_character(enum bi__descr_notation notation, const struct literal *literal, char wanted)
+{
+	for (const char *at = literal->start; at < literal->end; at++) {
+		int32_t code = *at;
+
+		if (*at == '\\')
+			code = is_code(notation, *++at) ? read_code(notation, &at, literal->end)
+							: unescape(notation, *at);
+		if (code == wanted)
+			return 1;
+	}
+	return 0;
+}
+
+/* Returns the quote for a string. For Python it is repr's choice. */
 static char choose_quote(const struct reader *in, const struct literal *literal)
 {
-	const size_t length = (size_t)(literal->end - literal->start);
-
-	if (in->into == BI__DESCR_PYTHON && memchr(literal->start, '\'', length) &&
-	    !memchr(literal->start, '"', length))
+	if (in->into == BI__DESCR_PYTHON && has_character(in->notation, literal, '\'') &&
+	    !has_character(in->notation, literal, '"'))
 		return '"';
 	return notations[in->into].quote;
 }
@@ -540,11 +552,13 @@ static int check_length(size_t length, struct bi_error *err)
 static int read_text(const char *text, size_t length, const char *wanted, struct bi__descr_field *found, uint32_t *size,
 		     struct bi_error *err)
 {
-	struct reader in = { text, text, text + length, BI__DESCR_PYTHON, NULL, BI__DESCR_JSON, err };
+	struct reader in = { text, text, NULL, BI__DESCR_PYTHON, NULL, BI__DESCR_JSON, err };
 	int rc = check_length(length, err);
 
-	if (rc == BI_OK)
-		rc = read_list(&in, 1, wanted, found, size);
+	if (rc != BI_OK)
+		return rc;
+	in.end = text + length;
+	rc = read_list(&in, 1, wanted, found, size);
 	return rc == BI_OK ? read_end(&in) : rc;
 }
 
