@@ -5,14 +5,19 @@
  * shape and strides are valid or NULL, because an import cannot check them.
  *
  * The input: a byte that chooses the struct, a number whose bits say which of the first members follow (the others have
- * a usual value), and the members. The environment variable BI_FUZZ_DEVICE names another device than the host.
+ * a usual value), and the members. The environment variable BI_FUZZ_DEVICE names another device than the host. On a
+ * CUDA device, pointers of CUDA memory lead into an allocation.
  */
 #include "buffer_interface/binding.h"
 #include "buffer_interface/dlpack.h"
 #include "fuzz/target.h"
 
+#define MEMORY 4096
+
 static int released;
-static char memory[4096];
+static char memory[MEMORY];
+/* In memory of the CUDA device, or NULL. */
+static struct bi_view *device_array;
 
 static void delete_versioned(struct bi_dl_managed_versioned *self)
 {
@@ -30,6 +35,20 @@ static void release_exchange(struct bi_exchange *self)
 {
 	self->release = NULL;
 	released++;
+}
+
+static int accept_back(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, uint64_t event)
+{
+	(void)order_kind;
+	(void)stream;
+	(void)event;
+	require(self->release && !released, "memory is handed back after its release");
+	return 0;
+}
+
+static int refuse_back(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, uint64_t event)
+{
+	return accept_back(self, order_kind, stream, event) - 1;
 }
 
 /* Takes a number that is small, negative, a power of two, or any. */
@@ -51,11 +70,16 @@ static int64_t *take_axes(struct input *in, int count, int is_missing)
 	return is_missing ? NULL : copy_exactly(axes, (size_t)count * sizeof(*axes));
 }
 
-static void *take_pointer(struct input *in)
+static uintptr_t take_pointer(struct input *in, int is_cuda)
 {
+	struct bi_native native = { .handle = (uintptr_t)memory };
 	const uint64_t head = take(in, 1);
+	uintptr_t start;
 
-	return head & 1 ? memory + head : head & 2 ? (void *)(uintptr_t)take_number(in) : memory + sizeof(memory) / 2;
+	if (is_cuda && device_array)
+		bi_view_native(device_array, &native);
+	start = native.handle;
+	return head & 1 ? start + head : head & 2 ? (uintptr_t)take_number(in) : start + MEMORY / 2;
 }
 
 /* Takes a member if the next bit of *is_given is set. Otherwise returns `usual`. */
@@ -65,6 +89,21 @@ static uint64_t take_member(struct input *in, uint64_t *is_given, size_t nbytes,
 
 	*is_given >>= 1;
 	return value;
+}
+
+static void round_trip_unversioned(struct bi_context *context, struct bi_view *view)
+{
+	struct bi_dl_managed *tensor = NULL;
+	struct bi_error err = { 0, 0, "" };
+	struct bi_view *again = NULL;
+	int rc = bi_dlpack_export_unversioned(view, bi_view_flags(view) & BI_VIEW_READONLY ? BI_DL_READONLY : 0,
+					      &tensor, &err);
+
+	if (rc)
+		check_refusal(rc, &err);
+	else
+		require(!bi_dlpack_import_unversioned(context, tensor, NULL, &again, &err), err.message);
+	bi_view_release(again);
 }
 
 /*
@@ -85,6 +124,7 @@ static void round_trip(struct bi_context *context, struct bi_view *view)
 	else
 		require(!bi_dlpack_import(context, tensor, NULL, &again, &err), err.message);
 	bi_view_release(again);
+	round_trip_unversioned(context, view);
 	rc = bi_view_export(view, 0, &exchange, &err);
 	if (rc) {
 		check_refusal(rc, &err);
@@ -96,6 +136,17 @@ static void round_trip(struct bi_context *context, struct bi_view *view)
 	require(bi_layout_size(&before) == bi_layout_size(&after), "the size has changed");
 	require(!bi_layout_size(&before) || bi_layout_equal(&before, &after), "the layout has changed");
 	bi_view_release(again);
+}
+
+/* Work on the memory is pending when it is released. */
+static void fill(struct bi_view *view)
+{
+	static const char element[MEMORY];
+	struct bi_error err = { 0, 0, "" };
+	int rc = bi_view_dtype(view).item_size <= MEMORY ? bi_fill(view, element, NULL, &err) : BI_OK;
+
+	if (rc)
+		check_refusal(rc, &err);
 }
 
 static void check_import(struct bi_context *context, int rc, const struct bi_error *err, struct bi_view *view,
@@ -116,6 +167,8 @@ static void check_import(struct bi_context *context, int rc, const struct bi_err
 		"an element is outside of the memory");
 	if (bi_memory_is_host(bi_view_memory(view)))
 		round_trip(context, view);
+	else
+		fill(view);
 	require(!released, "the struct is released too early");
 	bi_view_release(view);
 	/* Memory of a device is released when the work of its producer is done. */
@@ -151,10 +204,11 @@ static void fuzz_dlpack(struct bi_context *context, struct input *in, int is_pla
 	tensor->ndim = (int32_t)take_member(in, &given, 4, take(in, 1) % (BI_MAX_NDIM + 1));
 	tensor->dtype.code = (uint8_t)take(in, 1);
 	tensor->dtype.bits = (uint8_t)take(in, 1);
-	tensor->data = take_pointer(in);
+	tensor->data = (void *)take_pointer(in, tensor->device.device_type == BI_EXCHANGE_DEVICE_CUDA);
 	tensor->byte_offset = take_number(in);
 	tensor->shape = take_axes(in, tensor->ndim, given & 1);
 	tensor->strides = take_axes(in, tensor->ndim, given & 2);
+	options.producer_stream = given & 4 ? bi_context_stream(context) : NULL;
 	rc = is_plain ? bi_dlpack_import_unversioned(context, &plain, &options, &view, &err)
 		      : bi_dlpack_import(context, &versioned, &options, &view, &err);
 	check_import(context, rc, &err, view, has_release);
@@ -189,13 +243,17 @@ static void fuzz_exchange(struct bi_context *context, struct input *in)
 	exchange.type_code = (uint8_t)take(in, 1);
 	exchange.type_bits = (uint8_t)take(in, 1);
 	exchange.ndim = (uint8_t)take(in, 1);
-	exchange.handle = (uintptr_t)take_pointer(in);
+	exchange.handle = take_pointer(in, exchange.handle_kind == BI_HANDLE_CUDA);
 	exchange.offset = take_number(in);
 	exchange.size = take_number(in);
-	if (exchange.handle_kind != BI_HANDLE_HOST) /* the import would use any number as an object */
+	/* The import would use any number as an object, but checks pointers of CUDA. */
+	if (exchange.handle_kind != BI_HANDLE_HOST && exchange.handle_kind != BI_HANDLE_CUDA)
 		exchange.handle_kind = (uint8_t)(exchange.handle_kind % 3 + 6);
+	if (bi_context_handle(context) && exchange.order_kind != BI_ORDER_NONE)
+		exchange.stream = exchange.event = 0;
 	exchange.shape = take_axes(in, exchange.ndim, given & 2);
 	exchange.strides = take_axes(in, exchange.ndim, given & 4);
+	exchange.done = given & 16 ? (given & 32 ? refuse_back : accept_back) : NULL;
 	exchange.descr = given & 8 ? copy_string(in->data, in->size) : NULL;
 	passed = calloc(1, sizeof(exchange) + UINT16_MAX); /* as large as struct_size may say */
 	require(passed != NULL, "no memory");
@@ -209,17 +267,29 @@ static void fuzz_exchange(struct bi_context *context, struct input *in)
 	free((void *)(uintptr_t)exchange.strides);
 }
 
+static struct bi_context *open_device(const char *device)
+{
+	static const int64_t shape[1] = { MEMORY };
+	struct bi_error err = { 0, 0, "" };
+	struct bi_context *context;
+
+	require(!bi_context_shared(device, &context, &err), err.message);
+	if (strncmp(device, "cuda", 4) == 0)
+		require(!bi_view_empty(context, (struct bi_dtype){ 1, 1, BI_UINT8, 0 }, 1, shape, &device_array, &err),
+			err.message);
+	return context;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *device = getenv("BI_FUZZ_DEVICE");
 	static struct bi_context *context; /* a device takes long to open */
 	struct input in = { data, size };
-	struct bi_error err = { 0, 0, "" };
 	const uint64_t choice = take(&in, 1) % 3;
 
 	released = 0;
 	if (!context)
-		require(!bi_context_shared(device ? device : "host", &context, &err), err.message);
+		context = open_device(device ? device : "host");
 	if (choice == 2)
 		fuzz_exchange(context, &in);
 	else
