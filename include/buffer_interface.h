@@ -589,7 +589,8 @@ struct bi_options {
 	void *release_data;
 	int debug;                      /* 1: wait for every operation; start allocations 64 bytes behind their handle
 					   (not seen on CUDA, where the handle is the address of the element) */
-	int profile;                    /* 1: record operations for bi_context_report */
+	int profile;                    /* 1: record operations for bi_context_report. A record takes 48 bytes until the
+					   context closes, and an event of the device until a report has read it */
 	bi_log_fn log;
 	void *log_data;
 	int log_level;                  /* highest level that is logged; 0: warnings and errors */

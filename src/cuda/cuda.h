@@ -274,6 +274,9 @@ int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err);
 void bi__cuda_open_pool(struct bi__cuda *cuda);
 void bi__cuda_close_pool(struct bi__cuda *cuda);
 
+/* Destroys the events in free_events. The context must be current. */
+void bi__cuda_drop_events(struct bi__cuda_shared *shared);
+
 /*
  * Destroys the events in free_events and uses. No other thread may use `shared`. The context must be current or reset.
  */

@@ -576,6 +576,17 @@ static void destroy_list(struct bi__cuda_event *event)
 	}
 }
 
+void bi__cuda_drop_events(struct bi__cuda_shared *shared)
+{
+	struct bi__cuda_event *dropped;
+
+	pthread_mutex_lock(&shared->lock);
+	dropped = shared->free_events;
+	shared->free_events = NULL;
+	pthread_mutex_unlock(&shared->lock);
+	destroy_list(dropped);
+}
+
 void bi__cuda_destroy_events(struct bi__cuda_shared *shared)
 {
 	destroy_list(shared->free_events);

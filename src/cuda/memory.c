@@ -57,9 +57,12 @@ void bi__cuda_drop_caches(struct bi__device_state *device)
 	struct bi__cuda *cuda = device->state;
 	struct bi__cuda_scope scope;
 
-	if (!cuda->pool || bi__cuda_is_reset(cuda->shared))
+	if (bi__cuda_is_reset(cuda->shared))
 		return;
-	if (bi__cuda_relax(&scope, NULL) == BI_OK) {
+	bi__cuda_enter_to_release(cuda->context, &scope);
+	if (scope.pushed)
+		bi__cuda_drop_events(cuda->shared);
+	if (cuda->pool && scope.is_relaxed) {
 		set_threshold(cuda, 0);
 		atomic_store(&cuda->is_trimmed, 1);
 		bi__cu->MemPoolTrimTo(cuda->pool, 0);

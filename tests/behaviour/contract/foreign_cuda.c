@@ -439,6 +439,28 @@ static struct bi_memory *new_memory_of(size_t nbytes, enum bi_memory_kind kind)
 	return memory;
 }
 
+/* The library keeps as many events for reuse as there ever were at one time. A trim destroys them. */
+static void test_trim_destroys_unused_events(void **state)
+{
+	struct bi_stream *stream = bi_context_stream(fixture.context);
+	struct cuda_sim_counts before, after;
+	struct bi_event *events[100];
+
+	(void)state;
+	skip_unless_cuda();
+	if (!cuda_sim())
+		skip();
+	OK(bi_context_trim(fixture.context, 0, &error));
+	cuda_sim()->count(&before);
+	for (size_t i = 0; i < ARRAY_LENGTH(events); i++)
+		OK(bi_event_record(stream, &events[i], &error));
+	for (size_t i = 0; i < ARRAY_LENGTH(events); i++)
+		bi_event_release(events[i]);
+	OK(bi_context_trim(fixture.context, 0, &error));
+	cuda_sim()->count(&after);
+	assert_int_equal(after.live_events, before.live_events);
+}
+
 /* Memory that the driver's pool keeps is not free. A trim gives it back, at the latest once the device is idle. */
 static void test_trim_empties_the_pool_of_the_driver(void **state)
 {
@@ -839,6 +861,7 @@ int foreign_cuda_group(void)
 		TEST(test_freed_memory_stays_in_the_pool_of_the_driver),
 		TEST(test_failed_open_beside_a_capture),
 		TEST(test_trim_empties_the_pool_of_the_driver),
+		TEST(test_trim_destroys_unused_events),
 		TEST(test_the_pool_of_the_driver_may_keep_nothing),
 		TEST(test_managed_memory_after_device_memory),
 		TEST(test_unknown_pointers),
