@@ -270,8 +270,12 @@ int bi__cuda_wait_for_kernels(struct bi__cuda_shared *shared);
 /* The context must be current, in a relaxed scope. */
 int bi__cuda_alloc_pinned(size_t nbytes, void **out, struct bi_error *err);
 
-/* The pool of the device memory. The context must be current; for bi__cuda_close_pool, it may also have been reset. */
+/*
+ * The pool of the device memory. The context must be current; for bi__cuda_close_pool, it may also have been reset.
+ * bi__cuda_empty_pool is called in a relaxed scope, because outside of it the calls would invalidate captures.
+ */
 void bi__cuda_open_pool(struct bi__cuda *cuda);
+void bi__cuda_empty_pool(struct bi__cuda *cuda);
 void bi__cuda_close_pool(struct bi__cuda *cuda);
 
 /* Destroys the events in free_events. The context must be current. */

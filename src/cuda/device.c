@@ -312,3 +312,18 @@ void bi__cuda_close(struct bi__device_state *device, struct bi__queue *stream)
 	bi__cuda_leave(&scope);
 	destroy_state(cuda);
 }
+
+void bi__cuda_drop_caches(struct bi__device_state *device)
+{
+	struct bi__cuda *cuda = device->state;
+	struct bi__cuda_scope scope;
+
+	if (bi__cuda_is_reset(cuda->shared))
+		return;
+	bi__cuda_enter_to_release(cuda->context, &scope);
+	if (scope.pushed)
+		bi__cuda_drop_events(cuda->shared);
+	if (cuda->pool && scope.is_relaxed)
+		bi__cuda_empty_pool(cuda);
+	bi__cuda_leave(&scope);
+}

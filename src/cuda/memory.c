@@ -27,7 +27,7 @@ static void set_threshold(const struct bi__cuda *cuda, uint64_t nbytes)
 
 /*
  * Opens a pool of the driver. The pool keeps freed memory at a synchronisation, and gives it back to the system in
- * bi__cuda_drop_caches, and in check_free if managed memory does not fit. With BI_POOL_NONE it gives freed memory back
+ * bi__cuda_empty_pool, and in check_free if managed memory does not fit. With BI_POOL_NONE it gives freed memory back
  * at each synchronisation, as the driver's default pool does. Without a pool, memory is allocated and freed outside of
  * stream order.
  */
@@ -49,25 +49,13 @@ void bi__cuda_open_pool(struct bi__cuda *cuda)
 
 /*
  * cuMemPoolTrimTo does not give back memory whose free is pending. So the threshold is 0 until the next allocation, and
- * the pool gives this memory back at the next synchronisation. Outside of a relaxed scope the calls would invalidate
- * captures.
+ * the pool gives this memory back at the next synchronisation.
  */
-void bi__cuda_drop_caches(struct bi__device_state *device)
+void bi__cuda_empty_pool(struct bi__cuda *cuda)
 {
-	struct bi__cuda *cuda = device->state;
-	struct bi__cuda_scope scope;
-
-	if (bi__cuda_is_reset(cuda->shared))
-		return;
-	bi__cuda_enter_to_release(cuda->context, &scope);
-	if (scope.pushed)
-		bi__cuda_drop_events(cuda->shared);
-	if (cuda->pool && scope.is_relaxed) {
-		set_threshold(cuda, 0);
-		atomic_store(&cuda->is_trimmed, 1);
-		bi__cu->MemPoolTrimTo(cuda->pool, 0);
-	}
-	bi__cuda_leave(&scope);
+	set_threshold(cuda, 0);
+	atomic_store(&cuda->is_trimmed, 1);
+	bi__cu->MemPoolTrimTo(cuda->pool, 0);
 }
 
 /* A call that fails is not repeated: the handle may already be that of another pool. */
