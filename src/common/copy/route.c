@@ -93,26 +93,20 @@ static struct route route_packed(const struct bi__job *job)
 }
 
 /*
- * Returns the route between two devices that can copy dense bytes to each other. The new dense array is on the source's
- * device if the source is not dense, otherwise on the destination's device.
+ * Returns the route between two devices. If they share events, they can copy dense bytes to each other. The new dense
+ * array of a strided copy is on the source's device if the source is not dense, otherwise on the destination's device.
+ * If they share no events, the source's context allocates the staging buffers. If the CPU can use pinned memory of that
+ * context only while the memory is mapped, the destination's context allocates them.
  */
-static struct route route_dense_side(const struct bi__job *job)
-{
-	const struct bi_memory *side = bi_layout_is_contiguous(&job->from, 'C') ? job->dst : job->src;
-
-	return (struct route){ TWO_STEP, side->context, BI_MEMORY_DEVICE };
-}
-
-/*
- * Returns the context that allocates the staging buffers between two contexts that share no events: the context of the
- * source. If the CPU can use pinned memory of that context only while the memory is mapped, it is the context of the
- * destination.
- */
-static struct bi_context *choose_staging(const struct bi__job *job)
+static struct route route_cross(const struct bi__job *job)
 {
 	struct bi_context *to = job->dst->context, *from = job->src->context;
 
-	return from->device.backend->move.map ? to : from;
+	if (!bi__share_events(to, from))
+		return (struct route){ CHUNKED, from->device.backend->move.map ? to : from, BI_MEMORY_PINNED };
+	if (job->plan.kind == BI_PLAN_LINEAR)
+		return (struct route){ .kind = DIRECT };
+	return (struct route){ TWO_STEP, bi_layout_is_contiguous(&job->from, 'C') ? to : from, BI_MEMORY_DEVICE };
 }
 
 /*
@@ -137,10 +131,7 @@ static int choose_route(struct bi__job *job, struct route *route, struct bi_erro
 	}
 	bi__plan_make(&job->plan, &job->to, &job->from);
 	if (is_cross(job)) {
-		if (!bi__share_events(to->context, job->src->context))
-			*route = (struct route){ CHUNKED, choose_staging(job), BI_MEMORY_PINNED };
-		else if (job->plan.kind != BI_PLAN_LINEAR)
-			*route = route_dense_side(job);
+		*route = route_cross(job);
 		return BI_OK;
 	}
 	rc = needs_packing(job, &needs, err);

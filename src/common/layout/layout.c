@@ -362,31 +362,22 @@ struct joined {
 	int64_t shape[BI_MAX_NDIM], strides[BI_MAX_NDIM];
 };
 
-static void drop_unit_axes(const struct bi_layout *layout, struct joined *out)
+/* Leaves out axes of extent 1. Joins neighbours if one step along the outer axis is as long as the whole inner axis. */
+static void join_axes(const struct bi_layout *layout, struct joined *out)
 {
+	int64_t run;
+
 	out->n = 0;
 	for (int i = 0; i < layout->ndim; i++) {
-		if (layout->shape[i] == 1)
+		int64_t extent = layout->shape[i], stride = layout->strides[i];
+
+		if (extent == 1)
 			continue;
-		out->shape[out->n] = layout->shape[i];
-		out->strides[out->n++] = layout->strides[i];
+		if (out->n && !bi__mul(extent, stride, &run) && run == out->strides[out->n - 1])
+			extent *= out->shape[--out->n];
+		out->shape[out->n] = extent;
+		out->strides[out->n++] = stride;
 	}
-}
-
-/* Joins neighbouring axes if one step along the outer axis is as long as the whole inner axis. */
-static void join_axes(struct joined *old)
-{
-	int64_t *shape = old->shape, *strides = old->strides, run;
-	int last = 0;
-
-	for (int i = 1; i < old->n; i++) {
-		if (!bi__mul(shape[i], strides[i], &run) && run == strides[last])
-			shape[last] *= shape[i];
-		else
-			shape[++last] = shape[i];
-		strides[last] = strides[i];
-	}
-	old->n = old->n > 0 ? last + 1 : 0;
 }
 
 /*
@@ -430,8 +421,7 @@ int bi_layout_reshape(struct bi_layout *layout, int ndim, const int64_t *shape, 
 	if (is_empty(layout->ndim, layout->shape)) {
 		fill_dense(ndim, new_shape, layout->dtype.item_size, new_strides);
 	} else {
-		drop_unit_axes(layout, &old);
-		join_axes(&old);
+		join_axes(layout, &old);
 		if (!split_axes(&old, ndim, new_shape, layout->dtype.item_size, new_strides))
 			return bi__fail(err, BI_EUNSUPPORTED,
 					"shape: the strides of the layout do not allow it without a copy");
