@@ -527,8 +527,8 @@ BI_API int bi_devices(struct bi_device *devices, int capacity, int *count, struc
  * other count.
  *
  * A thread that was started stays until the process calls exit or unloads the library. So if the main thread calls
- * pthread_exit, the process does not end with the last thread of the program: call exit there, or set the number to 1
- * before the first large copy.
+ * pthread_exit, the process stays after the last thread of the program has ended, and SIGTERM does not end it. In such a
+ * program the last thread calls exit, or the number is set to 1 before the first large copy.
  */
 BI_API int bi_threads(void);
 BI_API int bi_set_threads(int count, struct bi_error *err);
@@ -589,8 +589,9 @@ struct bi_options {
 	void *release_data;
 	int debug;                      /* 1: wait for every operation; start allocations 64 bytes behind their handle
 					   (not seen on CUDA, where the handle is the address of the element) */
-	int profile;                    /* 1: record operations for bi_context_report. A record takes 48 bytes until the
-					   context closes, and an event of the device until a report has read it */
+	int profile;                    /* 1: record operations for bi_context_report. Each record takes about 100 bytes
+					   until the context closes, and on a device one or two events until a report
+					   has read it */
 	bi_log_fn log;
 	void *log_data;
 	int log_level;                  /* highest level that is logged; 0: warnings and errors */

@@ -78,7 +78,8 @@ struct bi_exchange {
 	 * Hands the memory back: all work that is on the argument `stream` now, or that ends with the argument `event`,
 	 * comes before all that the producer later enqueues on the memory or does to it, freeing included. Waits for no
 	 * device. If the result is not 0, or the function is NULL, the consumer makes the member `stream` wait for its
-	 * work, or waits itself. The consumer keeps the stream, the event and the event's queue alive during the call.
+	 * work, or waits itself. The consumer keeps the stream and the event alive during the call, and the event's
+	 * queue until the event is complete.
 	 */
 	int (*done)(struct bi_exchange *self, uint32_t order_kind, uint64_t stream, uint64_t event);
 	void *owner;                    /* for the producer alone */

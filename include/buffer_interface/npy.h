@@ -26,6 +26,7 @@ extern "C" {
 /*
  * Reads the array of a file into memory of the context. The result is dense, in C or Fortran order as in the
  * file. Bytes after the elements are ignored. `path` is any file that can be read from its beginning, such as a pipe.
+ * The opening of a pipe waits for its other end, also after a signal.
  *
  * BI_EDTYPE: the file is no .npy file of a known format, or its element type is not known. BI_EBOUNDS: the file ends
  * before the header or the elements do. BI_EINVAL: the header is malformed. BI_EOVERFLOW: the shape is too large.
@@ -41,7 +42,7 @@ BI_API int bi_npy_load(struct bi_context *context, const char *path, struct bi_v
  * set-ID bits are not kept. Other hard links still name the old file. If there was no file, the mode is 0666 less the
  * umask. Symbolic links are followed. BI_EDRIVER: the path is a link to a missing file, or a file that the process may
  * not write. A process that is killed during the call may leave the temporary file, whose name begins with ".bi-". A
- * pipe or a device is written directly.
+ * pipe or a device is written directly. The opening of a pipe waits for its other end, also after a signal.
  *
  * If the program ignores SIGXFSZ and SIGPIPE, the call returns BI_EDRIVER for a file that grows too large and for a
  * closed pipe. Otherwise these signals end the process.

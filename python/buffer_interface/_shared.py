@@ -23,10 +23,16 @@ _NO_SECOND_FILE = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 # The shared memories that this process has mapped, by the inode number of the file.
 _owners = weakref.WeakValueDictionary()
 
-# Held while a received file is looked up and mapped. A fork waits for it, because no thread of the child would release
-# it.
-_receiving = threading.RLock()
-os.register_at_fork(before=_receiving.acquire, after_in_parent=_receiving.release, after_in_child=_receiving.release)
+
+def _make_lock():
+    global _receiving
+    _receiving = threading.RLock()
+
+
+# _receiving is held while a received file is looked up and mapped. It is re-entrant, because a signal handler may receive
+# a memory meanwhile. A forked child makes a new one, because the thread that holds the old one does not exist there.
+_make_lock()
+os.register_at_fork(after_in_child=_make_lock)
 
 
 def _refuse_beyond_limits(error, nbytes):

@@ -31,7 +31,7 @@ static uint64_t get_bits(cl_device_id device, cl_device_info what)
 /* Returns the OpenCL version of the device: 102 for "OpenCL 1.2 something", 0 if it cannot be read. */
 static int get_version(cl_device_id device)
 {
-	static const char prefix[] = "OpenCL ";
+	static const char prefix[] = "OpenCL "; /* no sscanf: see bi__cl_trim */
 	char *text = bi__cl_text(NULL, device, CL_DEVICE_VERSION), *end;
 	unsigned long version = 0;
 

@@ -249,8 +249,11 @@ static void fuzz_exchange(struct bi_context *context, struct input *in)
 	/* The import would use any number as an object, but checks pointers of CUDA. */
 	if (exchange.handle_kind != BI_HANDLE_HOST && exchange.handle_kind != BI_HANDLE_CUDA)
 		exchange.handle_kind = (uint8_t)(exchange.handle_kind % 3 + 6);
-	if (bi_context_handle(context) && exchange.order_kind != BI_ORDER_NONE)
-		exchange.stream = exchange.event = 0;
+	/* The import would use any number as a stream or an event, too. */
+	if (bi_context_handle(context) && exchange.order_kind != BI_ORDER_NONE) {
+		exchange.stream = exchange.stream ? bi_stream_handle(bi_context_stream(context)) : 0;
+		exchange.event = 0;
+	}
 	exchange.shape = take_axes(in, exchange.ndim, given & 2);
 	exchange.strides = take_axes(in, exchange.ndim, given & 4);
 	exchange.done = given & 16 ? (given & 32 ? refuse_back : accept_back) : NULL;

@@ -5,6 +5,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -156,8 +157,7 @@ def test_the_same_memory_is_mapped_once(pool, array):
 
 
 def test_threads_that_receive_the_same_memory_map_it_once(monkeypatch):
-    file = os.memfd_create("buffer_interface")
-    os.ftruncate(file, 8)
+    file = new_file()
     barrier, mmap, owners = threading.Barrier(2), _shared.mmap.mmap, []
 
     def late(*args, **words):
@@ -170,6 +170,61 @@ def test_threads_that_receive_the_same_memory_map_it_once(monkeypatch):
     together(lambda number: owners.append(_shared._owner_from(received[number])), 2)
     os.close(file)
     assert owners[0] is owners[1]
+
+
+def new_file():
+    file = os.memfd_create("buffer_interface")
+    os.ftruncate(file, 8)
+    return file
+
+
+def exit_code_of_child(work, *files):
+    process = multiprocessing.get_context("fork").Process(target=work, args=files)
+    process.start()
+    for file in files:
+        os.close(file)
+    process.join(60)
+    process.kill()
+    process.join()
+    return process.exitcode
+
+
+def receive_in_a_signal_handler_too(file, other):
+    mmap = _shared.mmap.mmap
+
+    def interrupted(*args, **words):
+        _shared.mmap.mmap = mmap
+        signal.raise_signal(signal.SIGUSR1)
+        return mmap(*args, **words)
+
+    _shared.mmap.mmap = interrupted
+    signal.signal(signal.SIGUSR1, lambda *_: _shared._owner_from(other))
+    _shared._owner_from(file)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_signal_handler_receives_while_a_memory_is_received():
+    assert exit_code_of_child(receive_in_a_signal_handler_too, new_file(), new_file()) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_child_receives_that_was_forked_while_a_thread_received(monkeypatch):
+    mmap, is_received, may_end = _shared.mmap.mmap, threading.Event(), threading.Event()
+
+    def late(*args, **words):
+        is_received.set()
+        may_end.wait(120)
+        return mmap(*args, **words)
+
+    monkeypatch.setattr(_shared.mmap, "mmap", late)
+    thread = threading.Thread(target=_shared._owner_from, args=(new_file(),))
+    thread.start()
+    is_received.wait()
+    monkeypatch.undo()
+    code = exit_code_of_child(_shared._owner_from, new_file())
+    may_end.set()
+    thread.join()
+    assert code == 0
 
 
 def test_many_rounds_leave_nothing_in_the_other_process(pool):

@@ -209,14 +209,16 @@ static void a_full_list_has_the_host(void **state)
 {
 	const int usual = BI__MAX_DEVICES - (int)bi__registry_count(); /* one entry is reserved for each backend */
 	struct bi_device devices[BI__MAX_DEVICES];
+	char last[32];
 	int count;
 
 	(void)state;
+	snprintf(last, sizeof(last), "%s:%d", bi__registry_backend(0)->name, usual - 1);
 	is_crowded = 1;
 	OK(bi_devices(devices, BI__MAX_DEVICES, &count, &error));
 	is_crowded = 0;
 	assert_int_equal(count, usual + 1);
-	assert_string_equal(devices[usual - 1].spec, "cuda:60");
+	assert_string_equal(devices[usual - 1].spec, last);
 	assert_string_equal(devices[usual].spec, "host");
 	assert_int_equal(others_listed, 0);
 }

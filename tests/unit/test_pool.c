@@ -1,4 +1,7 @@
-/* The pool of a host context: its limit, and found locked by a thread that is not there, in a forked child. */
+/*
+ * The pool: its limit, memory that is released while an allocation empties it, and a lock that a forked child inherits
+ * from a thread that does not exist there.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "unit.h"
 

@@ -196,7 +196,10 @@ static int from_simple(PyObject *dtype, struct bi_dtype *out)
 
 	if (registered < 0 || text_of(dtype, registered ? "name" : "str", text))
 		return -1;
-	/* Newer types of NumPy, such as StringDType(), have a repr in place of a typestr. */
+	/*
+	 * The library may lack a type of another package. Newer types of NumPy, such as StringDType(), have a repr in
+	 * place of a typestr.
+	 */
 	if (registered ? bi_dtype_parse(text, out, NULL) : !strchr("<>|=", *text))
 		return bip_refuse(bip_UnsupportedTypeError,
 				  "%R is not supported: x.astype() converts to a type that is, such as 'U8', 'int8', "
@@ -214,8 +217,10 @@ static int from_lanes(PyObject *pair, PyObject *dtype, struct bi_dtype *out)
 	struct bi_dtype lane;
 	long long lanes;
 
-	if (!PyTuple_Check(pair) || !PyArg_ParseTuple(pair, "OO!", &base, &PyTuple_Type, &shape))
-		return PyErr_Occurred() ? -1 : refuse_type(dtype);
+	if (!PyTuple_Check(pair))
+		return refuse_type(dtype);
+	if (!PyArg_ParseTuple(pair, "OO!", &base, &PyTuple_Type, &shape))
+		return -1;
 	if (PyTuple_GET_SIZE(shape) != 1)
 		return refuse_type(dtype);
 	lanes = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, 0));

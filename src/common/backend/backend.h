@@ -203,7 +203,10 @@ struct bi__backend {
 		int (*locate_queue)(uintptr_t queue, struct bi__origin *out, struct bi_error *err);
 		/* Returns a function of the driver library by its name, or NULL. Optional. */
 		bi_function *(*symbol)(const char *name);
-		/* Drops caches: programs that can be built again, unused memory that the driver keeps. Optional. */
+		/*
+		 * Drops caches: programs that can be built again, objects that are kept for reuse, unused memory that
+		 * the driver keeps. Optional.
+		 */
 		void (*drop_caches)(struct bi__device_state *device);
 		/* Returns 1 if other code has destroyed the native context, so that no work is left. NULL: always 0. */
 		int (*is_lost)(const struct bi__device_state *device);

@@ -109,12 +109,8 @@ FILE *bi__file_create_own(const char *directory, char *path, size_t nbytes)
 	/* SIGXFSZ would end the process. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && (uintmax_t)limit.rlim_cur < nbytes)
 		return NULL;
-	/* The umask may take the permissions of the user. */
-	if (mkdir(directory, 0700) == 0)
-		(void)chmod(directory, 0700);
+	mkdir(directory, 0700);
 	descriptor = is_own_directory(directory) ? mkostemp(path, O_CLOEXEC) : -1;
-	if (descriptor >= 0)
-		(void)fchmod(descriptor, 0600);
 	file = stream_of(descriptor, "wb");
 	if (!file && descriptor >= 0)
 		remove(path);
@@ -270,7 +266,7 @@ static int finish_output(struct bi__output *output, struct bi_error *err)
 	if (rc)
 		return fail_system(err, "cannot write");
 	output->descriptor = -1;
-	/* After EINTR the descriptor is closed, and fsync has stored the bytes. */
+	/* After EINTR, Linux and macOS have closed the descriptor. fsync has stored the bytes of a regular file. */
 	if (close(descriptor) != 0 && errno != EINTR)
 		return fail_system(err, "cannot write");
 	if (*output->temporary && rename(output->temporary, output->target) != 0)

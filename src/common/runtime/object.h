@@ -70,7 +70,11 @@ struct bi_event {
 #define BI__POOL_CLASSES 512
 
 struct bi__pool {
-	atomic_uint emptying; /* allocations that empty the pool now; no memory enters while there is one */
+	/*
+	 * Allocations that empty the pool now. No memory enters while there is one. A child forked meanwhile has no
+	 * pool.
+	 */
+	atomic_uint emptying;
 	pthread_mutex_t lock; /* guards bi_context.pieces and the members below; `limit` does not change */
 	size_t limit, bytes; /* `bytes` is the size of all pooled memories */
 	uint64_t hits, misses;

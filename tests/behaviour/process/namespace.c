@@ -60,6 +60,7 @@ static void *run_thread(void *failed)
 	struct bi_error err;
 	int rc;
 
+	memset(numbers, 0, sizeof(numbers));
 	options.device = device;
 	rc = context_open.call(&options, &context, &err);
 	if (!rc) {
@@ -83,9 +84,11 @@ int main(int argc, char **argv)
 	device = argv[2];
 	alarm(60);
 	/* A driver may set up the first thread that calls it. */
-	for (int i = 0; i < 2; i++, failed |= now)
+	for (int i = 0; i < 2; i++) {
 		if (pthread_create(&thread, NULL, run_thread, &now) || pthread_join(thread, NULL))
 			return wrong("no thread");
+		failed |= now;
+	}
 	dlclose(library);
 	if (!failed)
 		printf("threads of the program used %s in another namespace\n", device);

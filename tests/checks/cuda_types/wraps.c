@@ -1,5 +1,4 @@
-/* The typed functions of the public cuda.h, with the vendor's types. The same tests of opencl.h: contract,
- * foreign_opencl.c. */
+/* The typed functions of the public cuda.h, with the vendor's types. foreign_opencl.c (contract) tests opencl.h. */
 #include "unit.h"
 
 #include "buffer_interface/cuda.h"

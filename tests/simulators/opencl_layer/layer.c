@@ -405,7 +405,10 @@ static CL_API_ENTRY void *CL_API_CALL wrap_clSVMAlloc(cl_context c, cl_svm_mem_f
 	return begin(ENTRY_clSVMAlloc, PLAIN) == CL_SUCCESS ? driver->clSVMAlloc(c, flags, size, alignment) : NULL;
 }
 
-/* It has no status, so it cannot fail: an armed clSVMFree does not fire. The driver's threads call it as well. */
+/*
+ * It has no status, so it cannot fail: an armed clSVMFree does not fire. The library calls it on threads of the driver,
+ * at the end of a buffer.
+ */
 static CL_API_ENTRY void CL_API_CALL wrap_clSVMFree(cl_context c, void *bytes)
 {
 	count_call(ENTRY_clSVMFree);
