@@ -450,6 +450,7 @@ static void test_trim_destroys_unused_events(void **state)
 	skip_unless_cuda();
 	if (!cuda_sim())
 		skip();
+	let_go_of_retired(fixture.context);
 	OK(bi_context_trim(fixture.context, 0, &error));
 	cuda_sim()->count(&before);
 	for (size_t i = 0; i < ARRAY_LENGTH(events); i++)
