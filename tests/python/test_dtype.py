@@ -335,7 +335,8 @@ def test_format_that_is_no_element_is_refused_by_name(bi, format, item):
     "format, words",
     [(b"", "a type is expected at byte 0"), (b"T{", "a type is expected at byte 2"), (b">", "a type is expected at byte 1"),
      (b"Zq", "a type that is not supported at byte 1"), (b"Zg", "a complex long double, which is not supported"),
-     (b"G", "a complex long double, which is not supported"), (b"T{i:\xff:}", "the name of a field is not UTF-8 at byte 4"),
+     (b"G", "a complex long double, which is not supported"),
+     (b"T{i:\xff:}", "the name of a field is not UTF-8 at byte 4"),
      (b"(2,x)i", "a number is expected at byte 3"), (b"(2147483648)i", "a number above 2147483647 at byte 10"),
      (b"(2i", r"'\)' is expected at byte 2")],
 )  # fmt: skip

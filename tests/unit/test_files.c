@@ -126,7 +126,6 @@ static void a_link_is_refused(void **state)
 	unlink(target);
 }
 
-/* The umask does not keep the user from the folder and the file. */
 static void a_missing_folder_is_made(void **state)
 {
 	char inner[64], file_name[80];
