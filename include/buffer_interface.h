@@ -833,9 +833,9 @@ struct bi_foreign {
  * BI_EBOUNDS: `handle` + `nbytes` is beyond the address space (not tested for a cl_mem, which is no address).
  *
  * cl_mem: retained once. If it is a sub-buffer, the library retains the root, but offsets of views count from the start
- * of the sub-buffer. BI_EUNSUPPORTED: the cl_mem is no buffer. BI_EINVAL: the cl_mem belongs to another context.
- * BI_EBOUNDS: the cl_mem has less than nbytes bytes. A number that is not a live cl_mem crashes the driver and cannot be
- * checked.
+ * of the sub-buffer. A cl_mem that is no buffer is refused with BI_EUNSUPPORTED, a cl_mem of another context with
+ * BI_EINVAL, and a cl_mem of less than nbytes bytes with BI_EBOUNDS. A number that is not a live cl_mem crashes the
+ * driver and cannot be checked.
  *
  * SVM pointer: nbytes must not be 0.
  *

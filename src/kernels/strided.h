@@ -5,7 +5,7 @@
  * strided32, strided64   units from any place to any place, with offsets of 32 or 64 bits
  * fill                   the units of one item, which is part of the arguments, to any place
  * tile                   two axes, x and y, in tiles. The source is nearly dense along x or y. A group reads the lines
- *                        of a tile into shared memory, and then writes the runs of the destination. Runs are along x.
+ *                        of a tile into shared memory, and writes them to the destination in runs along x.
  *                        Accesses have 16 bytes, except at the ends of lines and runs. A destination with gaps along x
  *                        is written in units
  *

@@ -103,8 +103,9 @@ struct bi__opencl_spare {
 };
 
 /*
- * Returns true if the library created the queue, or if the caller has no reference to it any more. PoCL has references
- * of its own while commands are pending. Until they have ended, the result for a queue of the caller is false.
+ * Returns true if the library created the queue, or if the caller has no reference to it any more. PoCL itself has
+ * references to a queue with pending commands. So the function returns false for a queue of the caller until its
+ * commands have ended.
  */
 static bool is_last_reference(const struct bi__opencl_spare *spare)
 {

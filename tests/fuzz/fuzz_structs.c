@@ -251,7 +251,7 @@ static void fuzz_exchange(struct bi_context *context, struct input *in)
 		exchange.handle_kind = (uint8_t)(exchange.handle_kind % 3 + 6);
 	/* The import would use any number as a stream or an event, too. */
 	if (bi_context_handle(context) && exchange.order_kind != BI_ORDER_NONE) {
-		exchange.stream = exchange.stream ? bi_stream_handle(bi_context_stream(context)) : 0;
+		exchange.stream = bi_stream_handle(bi_context_stream(context));
 		exchange.event = 0;
 	}
 	exchange.shape = take_axes(in, exchange.ndim, given & 2);

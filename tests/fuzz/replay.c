@@ -1,6 +1,7 @@
 /*
  * Replays files through a fuzz target where there is no fuzzer: the main program of the tests. The target refuses no
- * file whose name begins with "valid_", and refuses each one whose name begins with "bad_".
+ * file whose name begins with "valid_", and refuses each one whose name begins with "bad_". On a CUDA device
+ * (BI_FUZZ_DEVICE) it also refuses no file whose name begins with "cuda_".
  */
 #include "fuzz/target.h"
 
@@ -9,6 +10,13 @@ static int is_named(const char *path, const char *beginning)
 	const char *slash = strrchr(path, '/');
 
 	return strncmp(slash ? slash + 1 : path, beginning, strlen(beginning)) == 0;
+}
+
+static int is_on_cuda(void)
+{
+	const char *device = getenv("BI_FUZZ_DEVICE");
+
+	return device && strncmp(device, "cuda", 4) == 0;
 }
 
 static int replay(const char *path)
@@ -29,7 +37,8 @@ static int replay(const char *path)
 	LLVMFuzzerTestOneInput(data, (size_t)size);
 	free(data);
 	fclose(file);
-	if (!is_named(path, fuzz_refused ? "valid_" : "bad_"))
+	if (!is_named(path, fuzz_refused ? "valid_" : "bad_") &&
+	    !(fuzz_refused && is_on_cuda() && is_named(path, "cuda_")))
 		return 0;
 	fprintf(stderr, "%s: is %s\n", path, fuzz_refused ? "refused" : "not refused");
 	return 1;

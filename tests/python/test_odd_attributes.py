@@ -66,7 +66,7 @@ def references(value):
     return sys.getrefcount(value) if isinstance(value, (Index, list, dict)) or type(value) is object else 0
 
 
-def sweep(members, make, use=bi.buffer_interface, values=VALUES, also=()):
+def sweep_one(members, make, use=bi.buffer_interface, values=VALUES, also=()):
     """Replaces each of the members by each of the values. `make` makes an object of the members, and `use` imports it,
     which may raise a documented exception, or one of the classes `also`."""
     failed = []
@@ -89,6 +89,12 @@ def sweep(members, make, use=bi.buffer_interface, values=VALUES, also=()):
     assert not failed, failed
 
 
+def sweep(members, make, use=bi.buffer_interface, values=VALUES, also=()):
+    """The same for members that are accepted as they are. So an odd value is reached, and not refused before."""
+    use(make(members))
+    sweep_one(members, make, use, values, also)
+
+
 MEMORY = np.zeros(24, "f4")
 ADDRESS = MEMORY.__array_interface__["data"][0]
 ARRAY = {"shape": (4, 6), "strides": (24, 4), "typestr": "<f4", "descr": [("", "<f4")], "mask": None, "version": 3}
@@ -101,20 +107,20 @@ def test_array_interface():
     for data in ((ADDRESS, False), MEMORY):
         members = {**ARRAY, "data": data, "offset": 0}
         sweep(members, lambda members: of_class({"__array_interface__": members})())
-    sweep({"__array_interface__": None, "__array_struct__": None}, lambda members: of_class(members)())
+    sweep_one({"__array_interface__": None, "__array_struct__": None}, lambda members: of_class(members)())
 
 
 def test_cuda_array_interface(cuda):
     members = {**ARRAY, "data": (cuda.alloc(96), False), "stream": 1}
     sweep(members, lambda members: of_class({"__cuda_array_interface__": members})(), values=[*NO_HANDLES, *TUPLES, 0])
-    sweep({"__cuda_array_interface__": members, "stream": None, "is_neg": None}, lambda members: of_class(members)())
+    sweep_one({"__cuda_array_interface__": members, "stream": None, "is_neg": None}, lambda members: of_class(members)())
 
 
 def test_draft():
     sweep(DRAFT, lambda members: of_class(members)())
     stated = {**DRAFT, "buffer_interface_version": 2}
     sweep(stated, lambda members: of_class({}, __buffer_interface__=lambda self: of_class(members)())())
-    sweep({"__buffer_interface__": None}, lambda members: of_class(members)())
+    sweep_one({"__buffer_interface__": None}, lambda members: of_class(members)())
 
 
 def test_draft_of_opencl(opencl_queue):  # noqa: F811
@@ -129,10 +135,10 @@ def test_dlpack():
     results = {"__dlpack__": whole.__dlpack__, "__dlpack_device__": whole.__dlpack_device__}
     sweep(results, lambda members: of_class(members)())
     answers = {"__dlpack__": None, "__dlpack_device__": (1, 0)}
-    sweep(answers, lambda members: of_class({}, __dlpack__=lambda self, **words: members["__dlpack__"],
-                                            __dlpack_device__=lambda self: members["__dlpack_device__"])())  # fmt: skip
+    sweep_one(answers, lambda members: of_class({}, __dlpack__=lambda self, **words: members["__dlpack__"],
+                                                __dlpack_device__=lambda self: members["__dlpack_device__"])())  # fmt: skip
     for name in ("__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__", "__buffer_interface_c__"):
-        sweep({name: None}, lambda members: of_class({}, **members)())
+        sweep_one({name: None}, lambda members: of_class({}, **members)())
 
 
 @pytest.mark.parametrize("dtype", ["f4", ml_dtypes.bfloat16, [("x", "f4"), ("y", "u1")]], ids=str)
@@ -145,8 +151,8 @@ def test_subclasses_of_ndarray(dtype):
 
 def test_numpy_scalars():
     for base in (np.float64, np.void):
-        sweep({"__array__": None},
-              lambda members: of_class({}, base, __array__=lambda self, *args: members["__array__"])(3))  # fmt: skip
+        sweep_one({"__array__": None},
+                  lambda members: of_class({}, base, __array__=lambda self, *args: members["__array__"])(3))  # fmt: skip
 
 
 def test_structures_of_ctypes():
@@ -173,7 +179,7 @@ def test_streams(cuda):
     for name in ("__cuda_stream__", "cuda_stream", "ptr", "handle"):
         for wrapped in (lambda value: value, lambda value: of_class({"value": value})(), lambda value: (0, value)):
             for use in (lambda made: bi.empty(4, device="cuda", stream=made), lambda made: array.copy(stream=made)):
-                sweep({name: 0}, lambda members: of_class({name: wrapped(members[name])})(), use, NO_HANDLES)
+                sweep_one({name: 0}, lambda members: of_class({name: wrapped(members[name])})(), use, NO_HANDLES)
 
 
 def test_devices():
@@ -185,7 +191,8 @@ TYPE = {"names": None, "subdtype": None, "isbuiltin": 1, "isnative": True, "name
 
 
 def import_with(dtype):
-    bi.buffer_interface(of_class({**DRAFT, "typestr": None, "dtype": dtype, "descr": None})())
+    members = {name: DRAFT[name] for name in ("buffer", "offset", "backend", "readonly")}
+    bi.buffer_interface(of_class({**members, "shape": (3,), "strides": None, "dtype": dtype})())
 
 
 LANES = np.dtype("f4"), (2,)
@@ -207,10 +214,11 @@ def test_types_of_an_imitation_of_numpy(others, monkeypatch):
                 bi.empty(1, np.dtype(f"V{size}"), device="host")
 
     members, also = {**TYPE, **others}, (AttributeError, OverflowError)
-    sweep(members, lambda odd: make(odd, __getitem__=lambda self, name: np.dtype("f4")), use, also=also)
+    methods = {"__getitem__": lambda self, name, field=np.dtype("f4"): field, "__init__": lambda self, *args: None}
+    sweep(members, lambda odd: make(odd, **methods), use, also=also)
     pairs = [pair for odd in VALUES for pair in ((odd, (2,)), ("f4", odd), (np.dtype("f4"), (odd,)))]
-    sweep({"subdtype": None}, lambda odd: make({**members, **odd}), use, pairs, also)
-    sweep({"x": None}, lambda odd: make(members, __getitem__=lambda self, name: odd[name]), use, VALUES, also)
+    sweep_one({"subdtype": None}, lambda odd: make({**members, **odd}), use, pairs, also)
+    sweep_one({"x": None}, lambda odd: make(members, __getitem__=lambda self, name: odd[name]), use, VALUES, also)
 
 
 def test_a_type_that_names_itself_as_the_type_of_its_lanes(monkeypatch):

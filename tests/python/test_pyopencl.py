@@ -559,6 +559,9 @@ def test_events_may_be_in_any_sequence(opencl_queue, array):
     array.events = 5
     with pytest.raises(TypeError):
         buffer_interface(array)
+    array.events = [5]
+    with pytest.raises(TypeError, match="^an event is of type int, which has no int_ptr$"):
+        buffer_interface(array)
 
 
 def test_queue_lives_as_long_as_the_view(opencl_queue, numbers):

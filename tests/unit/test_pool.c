@@ -99,7 +99,7 @@ int __wrap_bi__dispatch_alloc(const struct bi__backend *backend, struct bi__devi
 	return __real_bi__dispatch_alloc(backend, device, block, err);
 }
 
-/* What another thread releases between the trim of the pool and the last try is free for the last try. */
+/* The last try gets memory that another thread releases after the pool has been emptied. */
 static void memory_released_after_the_trim_is_found(void **state)
 {
 	struct bi_context *context = open_device("host");

@@ -146,7 +146,10 @@ static int is_above_limit(const struct bi_context *context, const struct bi_erro
 	return failure->vendor && failure->vendor == context->device.backend->above_limit;
 }
 
-/* Frees what the pool keeps, and waits for retired memory. The pool refuses memory, so retired memory is freed too. */
+/*
+ * Frees the memory in the pool, and waits for retired memory. The caller has closed the pool (pool.emptying), so the
+ * retired memory is freed and does not enter the pool.
+ */
 static void free_unused(struct bi_context *context, enum bi_memory_kind kind)
 {
 	bi__memory_reap(context, BI__REAP_ALL);
